@@ -12,12 +12,14 @@ SRC = Path(__file__).parents[1] / "src"
 BODY = """
 import importlib, json, sys
 sys.path.insert(0, sys.argv[1])
+from quoin.runs.launch import end_process
 from quoin.train.processes import join_processes, leave_processes
 join_processes()
 module, _, name = sys.argv[2].partition(":")
 found = getattr(importlib.import_module(module), name)(*json.loads(sys.argv[3]))
 leave_processes()
 print("\\n" + json.dumps(found))
+end_process(0)
 """
 
 

@@ -94,6 +94,23 @@ def by_hand(rows, start=1.0):
     return weight.tolist()
 
 
+def test_processes_end_well_while_threads_of_theirs_are_at_work():
+    for _ in range(3):  # with sys.exit at the end, seven of eight processes were aborted
+        assert in_processes(2, "trained_together:exchanges_under_way") == [True, True]
+
+
+def test_what_is_to_be_done_at_the_end_of_a_process_is_done():
+    body = "import atexit; from quoin.runs.launch import end_process; atexit.register(print, 'done'); end_process({})"
+    for world_size, code, said in ((1, 0, "done\n"), (1, 2, "done\n"), (2, 0, "done\n"), (2, 2, "")):
+        ended = subprocess.run(
+            [sys.executable, "-c", body.format(code)],
+            env=os.environ | {"WORLD_SIZE": str(world_size)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert (ended.returncode, ended.stdout) == (code, said)
+
+
 def test_one_process_by_hand():
     seen, sometimes, unseen = unused_parameters(0)
     assert seen == pytest.approx(by_hand(range(4)))

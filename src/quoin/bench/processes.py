@@ -19,6 +19,7 @@ from quoin.bench.images_quoin import make_lenet, run_images
 from quoin.bench.language_problem import GPTS
 from quoin.bench.language_quoin import run_gpt
 from quoin.bench.worker import Repeats
+from quoin.runs.launch import end_process
 from quoin.train.processes import leave_processes
 
 __all__ = ["gpt_in_one", "gpt_in_two", "lenet_in_one", "lenet_in_two"]
@@ -94,3 +95,4 @@ def _free_port() -> int:
 if __name__ == "__main__":
     {"gpt_in_one": gpt_in_one, "lenet_in_one": lenet_in_one}[sys.argv[1]](_Unwatched(int(sys.argv[2])))
     leave_processes()
+    end_process(0)

@@ -15,7 +15,7 @@ from quoin.cli.commands import parse
 from quoin.cli.output import only_json
 from quoin.cli.progress import CommandListener
 from quoin.errors import UserError
-from quoin.runs.launch import is_first, launched, started_with_others
+from quoin.runs.launch import end_process, is_first, launched, started_with_others
 
 __all__ = ["main", "main_and_exit"]
 
@@ -64,14 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def main_and_exit() -> NoReturn:
-    """Run the command of this process and end it. One of several that fails ends at once: threads of torch's that still
-    wait for the others would abort it on its way out."""
-    code = main()
-    if code and started_with_others():
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    """Run the command of this process and end it."""
+    end_process(main())
 
 
 def _run(words: list[str]) -> int:

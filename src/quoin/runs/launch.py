@@ -5,6 +5,7 @@ handed on: the processes save and stop. When one dies, the others cannot go on: 
 resume. Imports no torch.
 """
 
+import atexit
 import json
 import os
 import signal
@@ -15,11 +16,20 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, NoReturn
 
 from quoin.errors import UserError
 
-__all__ = ["is_first", "launch", "launched", "must_launch", "num_started", "started_with_others", "tell_launcher"]
+__all__ = [
+    "end_process",
+    "is_first",
+    "launch",
+    "launched",
+    "must_launch",
+    "num_started",
+    "started_with_others",
+    "tell_launcher",
+]
 
 POLL_SECONDS = 0.05
 ENDS_WITHIN = 8.0  # seconds that a process has to end by itself when another is gone
@@ -42,6 +52,18 @@ def is_first() -> bool:
     return (
         not started_with_others() or not (rank.isascii() and rank.isdecimal()) or int(rank) == 0
     )  # one without a number tells it
+
+
+def end_process(code: int) -> NoReturn:
+    """End this process. One of several ends at once: gloo's threads may still hold tensors of the last exchange, or
+    wait for the others, and a thread that meets an interpreter on its way out aborts the process (SIGABRT)."""
+    if not started_with_others():
+        sys.exit(code)
+    if code == 0:  # after a failure, what is to be done at the end might wait for a process that is gone
+        atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def launched() -> bool:
