@@ -1,6 +1,10 @@
 """The lab's guard and server: who is let in, what is passed on, what the command line makes of its words."""
 
 import asyncio
+import re
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,9 +12,10 @@ import pytest
 from quoin.cli import main
 from quoin.errors import UserError
 from quoin.lab.catalog import PAGES, page_path
+from quoin.lab.frontend import ADDRESS
 from quoin.lab.guard import LARGEST_BODY, Guard
 from quoin.lab.index_page import index_html
-from quoin.lab.server import find_address
+from quoin.lab.server import _listening, build_app, find_address
 
 TOKEN = "right-token"
 HOST = "127.0.0.1:2718"
@@ -32,7 +37,7 @@ async def inner(scope, receive, send):
     await send({"type": "http.response.body", "body": f"{scope['path']} {got}".encode()})
 
 
-def ask(path="/", *headers, host=HOST, method="GET", kind="http", query="", body=(b"",)):
+def ask(path="/", *headers, host=HOST, method="GET", kind="http", query="", body=(b"",), app=None):
     """The status (or what became of a websocket), the headers and the body of an answer."""
     sent, pieces = [], list(body)
 
@@ -51,7 +56,7 @@ def ask(path="/", *headers, host=HOST, method="GET", kind="http", query="", body
         "method": method,
     }
     guard = Guard(inner, token=TOKEN, hosts=[HOST, "localhost:2718"], pages=["attention"])
-    asyncio.run(guard(scope, receive, send))
+    asyncio.run((app or guard)(scope, receive, send))
     first = sent[0]
     if kind == "websocket":
         return first["type"], {}, b""
@@ -104,7 +109,7 @@ def test_our_own_pages_are_no_strangers():
     ("path", "method", "passed"),
     [
         ("/attention/", "GET", True),
-        ("/attention/assets/index-a1.js", "GET", True),
+        ("/attention/assets/index-a1.js", "GET", False),
         ("/attention/@file/12-x.js", "GET", True),
         ("/attention/api/kernel/set_model_value", "POST", True),
         ("/attention/api/kernel/run", "POST", False),
@@ -136,6 +141,59 @@ def test_uploads_are_bounded_whatever_they_say_of_themselves():
     with pytest.raises(ConnectionError):
         ask(path, COOKIE, method="POST", body=[half, half])
     assert ask(path, COOKIE, method="POST", body=[half])[0] == 200
+
+
+# ---- files and pages ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lab():
+    return build_app(token=TOKEN, hosts=[HOST])
+
+
+def test_a_page_names_files_that_are_there_and_may_be_kept(lab):
+    status, _, body = ask("/attention/", COOKIE, app=lab)
+    assert status == 200
+    named = set(re.findall(r'(?:src|href)="([^"#]+)"', body.decode()))
+    files = {each for each in named if not each.startswith(("data:", "{{"))}
+    assert len(files) > 50
+    assert all(each.startswith(f"{ADDRESS}/") for each in files)
+    for name in sorted(files):
+        status, headers, content = ask(name, COOKIE, app=lab)
+        assert (status, bool(content)) == (200, True), name
+        assert (b"immutable" in headers.get(b"cache-control", b"")) == ("/assets/" in name)
+        assert headers[b"content-type"].startswith(b"text/javascript") or not name.endswith(".js")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/index.html", "/assets/", "/assets/none.js", "/assets/../index.html", "//etc/passwd", "/%2e%2e"]
+)
+def test_of_the_disk_only_the_files_of_the_front_end_are_served(path, lab):
+    assert ask(f"{ADDRESS}{path}", COOKIE, app=lab)[0] == 404
+
+
+def test_the_files_are_behind_the_guard_too(lab):
+    assert ask(f"{ADDRESS}/favicon.ico", app=lab)[0] == 403
+    assert ask(f"{ADDRESS}/favicon.ico", COOKIE, app=lab)[0] == 200
+
+
+def test_a_page_that_is_not_there_is_told(lab):
+    assert ask("/nosuchpage/", COOKIE, app=lab)[::2] == (404, b"there is nothing here; all pages are at /\n")
+
+
+def test_small_answers_are_sent_at_once():
+    """asyncio sees to it where a socket says that it is TCP; else an answer in two pieces takes 40 ms."""
+    with _listening("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted = listening.accept()[0]
+        asyncio.base_events._set_nodelay(accepted)
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        accepted.close()
+
+
+def test_nothing_slow_is_imported_before_the_lab_is_there():
+    body = "import sys, quoin.lab.server as lab; lab.build_app(token='t', hosts=['h:1']); print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", body], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    assert not {"torch", "marimo", "sklearn"} & set(found)
 
 
 # ---- words of the command ----------------------------------------------------------------------------------------

@@ -35,20 +35,16 @@ def build_app(*, token: str, hosts: Sequence[str], runs: Sequence[Path] = ()) ->
         hosts: What the Host header may say, with the port.
         runs: The run folders that the page of runs may read, and no others.
     """
-    import marimo
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, PlainTextResponse, Response
     from starlette.routing import Mount, Route
 
+    from quoin.lab import frontend
     from quoin.lab.parts.open_runs import set_runs
 
     names = set_runs(runs)
     served = [name for name in (*PAGES, *EXTRA_PAGES) if page_path(name).exists()]
-    # A session whose page was closed ends after this many seconds, and frees what it holds.
-    builder = marimo.create_asgi_app(quiet=True, include_code=False, session_ttl=60)
-    for name in served:
-        builder = builder.with_app(path=f"/{name}", root=str(page_path(name)))
 
     async def index(request: Request) -> Response:
         query = request.query_params.get("q", "")[:100]
@@ -63,7 +59,12 @@ def build_app(*, token: str, hosts: Sequence[str], runs: Sequence[Path] = ()) ->
     async def nothing(request: Request, error: Exception) -> Response:
         return PlainTextResponse("there is nothing here; all pages are at /\n", 404)
 
-    routes = [Route("/", index), Route("/cards/{name}.svg", picture), Mount("/", builder.build())]
+    routes = [
+        Route("/", index),
+        Route("/cards/{name}.svg", picture),
+        Route(f"{frontend.ADDRESS}/{{name:path}}", frontend.serve_file),
+        Mount("/", frontend.Pages(served)),
+    ]
     app = Starlette(routes=routes, exception_handlers={404: nothing})
     return Guard(app, token=token, hosts=hosts, pages=served)
 
@@ -168,7 +169,9 @@ def _end_workers() -> None:
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     """A socket that listens on the port; on the usual one, or where that is taken on any, if none is given."""
     for choice in [port] if port else [DEFAULT_PORT, 0]:
-        sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        # Named as TCP, for only then asyncio sends small answers at once; else each waits 40 ms for the browser's word.
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, choice))

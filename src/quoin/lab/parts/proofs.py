@@ -1,6 +1,7 @@
 """Claims checked while a page is read: one at a time, in one process of its own, so that no hand has to wait.
 
-A claim seeds torch's generator and takes one thread while it runs; in the process of the pages it would disturb them.
+A claim seeds torch's generator and takes one thread while it runs, and to have them all is an import of a second and
+more: in the process of the pages both would disturb.
 """
 
 from __future__ import annotations
@@ -10,37 +11,45 @@ import multiprocessing
 import threading
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from quoin import notes
 from quoin.lab.parts.marks import escape
-from quoin.notes.claims import Claim, Outcome, collect
 
-__all__ = ["claims_of", "outcome_html", "submit"]
+if TYPE_CHECKING:
+    from quoin.notes.claims import Claim, Outcome
+
+__all__ = ["has_claims", "outcome_html", "outcomes", "submit"]
 
 _lock = threading.Lock()
 _pool: list[ProcessPoolExecutor] = []
 
 
-@functools.cache
-def _claims() -> dict[str, Claim]:
-    """Every claim by each of its ids; where two have one id, both stand in `_all`."""
-    return {claim.name: claim for claim in collect()}
+def has_claims(ids: tuple[str, ...]) -> bool:
+    """Whether a claim checks one of these ids."""
+    return any(entry.claims for entry in notes.entries() if entry.id in ids)
+
+
+def outcomes(ids: tuple[str, ...], seed: int = 0) -> list[Outcome]:
+    """What the claims that check one of these ids find, in the order of the notes."""
+    return [claim.run(seed) for claim in _claims() if set(claim.ids) & set(ids)]
 
 
 @functools.cache
-def claims_of(ids: tuple[str, ...]) -> tuple[Claim, ...]:
-    """The claims that check one of these ids, in the order of the notes."""
-    return tuple(claim for claim in _claims().values() if set(claim.ids) & set(ids))
+def _claims() -> list[Claim]:
+    from quoin.notes.claims import collect
+
+    return collect()
 
 
-def submit(claim: Claim, seed: int = 0) -> Future[Outcome]:
-    """Check the claim, after those that were asked for before."""
+def submit(ids: tuple[str, ...], seed: int = 0) -> Future[list[Outcome]]:
+    """`outcomes` in the process of the claims, after those that were asked for before."""
     with _lock:
         for _ in range(2):  # a worker that was killed is replaced once
             if not _pool:
                 _pool.append(ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")))
             try:
-                return _pool[0].submit(Claim.run, claim, seed)
+                return _pool[0].submit(outcomes, ids, seed)
             except BrokenProcessPool:
                 _pool.pop().shutdown(wait=False, cancel_futures=True)
     raise RuntimeError("no process could be started to check claims; restart the lab")

@@ -20,7 +20,7 @@ from quoin.errors import UserError
 from quoin.lab.parts.exhibit import Exhibit, View
 from quoin.lab.parts.items import item_html
 from quoin.lab.parts.marks import escape, scripts
-from quoin.lab.parts.proofs import claims_of, outcome_html, submit
+from quoin.lab.parts.proofs import has_claims, outcome_html, submit
 from quoin.lab.parts.style import style_sheet
 
 __all__ = ["Asking", "ExhibitWidget", "ItemsWidget", "answer"]
@@ -75,7 +75,7 @@ class Asking(anywidget.AnyWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._checks: dict[str, list[Future]] = {}
+        self._checks: dict[str, Future] = {}
         self.observe(self._requested, "request")
 
     def _requested(self, change: Mapping[str, Any]) -> None:
@@ -91,12 +91,11 @@ class Asking(anywidget.AnyWidget):
         number = seed if isinstance(seed, int) and 0 <= seed < 10**6 else 0
         key = f"{' '.join(ids)} {number}"
         if key not in self._checks:
-            self._checks[key] = [submit(claim, number) for claim in claims_of(ids)]
-        checks = self._checks[key]
-        if not all(check.done() for check in checks):
+            self._checks[key] = submit(ids, number)
+        if not self._checks[key].done():
             return {"kind": "verdict", "waiting": True}
         try:
-            outcomes = [check.result() for check in checks]
+            outcomes = self._checks[key].result()
         except Exception as error:  # a worker that was killed: the page says so and lives on
             self._checks.pop(key)
             return {"kind": "verdict", "html": f"<p>no verdict: {escape(error)}</p>", "summary": "no verdict"}
@@ -129,7 +128,7 @@ class ExhibitWidget(Asking):
             "ids": [[id, titles[id]] for id in exhibit.ids],
             "controls": [control.spec() for control in exhibit.controls],
             "has_definition": bool(exhibit.definitions),
-            "has_claims": bool(claims_of(exhibit.ids)),
+            "has_claims": has_claims(exhibit.ids),
         }
         self.view = {"n": 0, **answer(exhibit, {})}
         self.observe(self._asked, "asked")
