@@ -185,7 +185,7 @@ def test_small_answers_are_sent_at_once():
     """asyncio sees to it where a socket says that it is TCP; else an answer in two pieces takes 40 ms."""
     with _listening("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
         accepted = listening.accept()[0]
-        asyncio.base_events._set_nodelay(accepted)
+        getattr(asyncio.base_events, "_set_nodelay")(accepted)  # noqa: B009 (no stub names it)
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         accepted.close()
 
