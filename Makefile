@@ -45,9 +45,10 @@ mutants: .venv/.test  ## put N small faults into the code (SEED draws them) and 
 fingerprints: .venv/.test  ## every recipe's short run in this tree and in PARENT: the same to the bit?
 	$(BIN)/python tests/fingerprints.py compare $(PARENT)
 
-index: .venv/.core  ## write anew what `quoin map WORD` looks through and what `quoin list` prints
+index: .venv/.test  ## write anew what `quoin map WORD` looks through and what `quoin list` prints
 	$(BIN)/python -m quoin.notes.source_index
 	$(BIN)/python -m quoin.runs.listing
+	$(BIN)/python -m quoin.lab.exhibit_index
 
 bench: .venv/.bench  ## Quoin compared with other libraries, on one page (docs/measured.md); stopped, it goes on where it was
 	$(BIN)/quoin bench --keep build/bench --page docs/measured.md

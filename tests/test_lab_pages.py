@@ -13,9 +13,9 @@ import pytest
 
 from quoin import notes
 from quoin.lab.catalog import PAGES, page_path
+from quoin.lab.exhibit_index import describe_exhibits, exhibit_links, listed_exhibits
 from quoin.lab.parts import digits, exhibits_of
 from quoin.lab.parts.controls import Choice, DragPoints, Handle, Paint, Slider, Step, Switch
-from quoin.lab.parts.page import exhibit_links
 from quoin.lab.parts.widget import answer
 from quoin.notes.claims import collect
 
@@ -118,6 +118,10 @@ def test_an_arrow_key_moves_every_handle(exhibit):
             assert moves
             for moved in moves:
                 assert answer(exhibit, {control.name: moved})["svg"] != first, (control.name, moved)
+
+
+def test_the_stored_index_is_that_of_the_pages():
+    assert listed_exhibits() == describe_exhibits(), "`make index` writes it anew"
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS)

@@ -191,7 +191,10 @@ def test_small_answers_are_sent_at_once():
 
 
 def test_nothing_slow_is_imported_before_the_lab_is_there():
-    body = "import sys, quoin.lab.server as lab; lab.build_app(token='t', hosts=['h:1']); print(*sys.modules)"
+    body = (
+        "import sys, quoin.lab.server as lab; lab.build_app(token='t', hosts=['h:1']); lab.find_address(['Z11.15']); "
+        "print(*sys.modules)"
+    )
     found = subprocess.run([sys.executable, "-c", body], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     assert not {"torch", "marimo", "sklearn"} & set(found)
 

@@ -83,7 +83,7 @@ GUESTS = {  # third parties and the paths where they may be imported
     "anywidget": ("lab/parts/", "cli/lab_command.py"),
     "traitlets": ("lab/parts/",),
     "playwright": ("bench/lab_page.py",),
-    "starlette": ("lab/server.py",),
+    "starlette": ("lab/frontend.py", "lab/server.py"),
     "uvicorn": ("lab/server.py",),
     "triton": ("layers/kernels/",),
     "fla": ("bench/",),

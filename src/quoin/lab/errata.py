@@ -10,7 +10,8 @@ app = marimo.App(width="full", app_title="Errata · Quoin lab")
 
 with app.setup:
     from quoin import notes
-    from quoin.lab.parts.page import exhibit_links, title
+    from quoin.lab.exhibit_index import exhibit_links
+    from quoin.lab.parts.page import title
     from quoin.lab.parts.widget import ItemsWidget
 
     TEACH_MOST = ("DE56", "DE19", "ZE25", "DE32", "DE48")

@@ -19,6 +19,7 @@ from quoin.errors import UserError, did_you_mean, format_value
 from quoin.lab import cards
 from quoin.lab.cards import card
 from quoin.lab.catalog import EXTRA_PAGES, PAGES, page_path
+from quoin.lab.exhibit_index import listed_exhibits
 from quoin.lab.guard import App, Guard
 from quoin.lab.index_page import index_html, page_of_area
 
@@ -107,13 +108,11 @@ def _is_folder(word: str) -> bool:
 
 def _item_address(entry: notes.Entry) -> str:
     """Where an item is: at the exhibit that names it, else among the rest of its area."""
-    from quoin.lab.parts import exhibits_of
-
     page = page_of_area(entry.area)
     if page is None:
         return f"?q={quote(entry.id)}"
-    for exhibit in exhibits_of(page.name):
-        if entry.id in exhibit.ids:
+    for exhibit in listed_exhibits():
+        if exhibit.page == page.name and entry.id in exhibit.ids:
             return f"{page.name}/?at={exhibit.slug}"
     return f"{page.name}/?item={quote(entry.id)}"
 

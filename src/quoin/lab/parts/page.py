@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 
 import traitlets
 
 from quoin import notes
-from quoin.lab.catalog import PAGES, PageInfo, page_path
-from quoin.lab.parts.controls import Choice
+from quoin.lab.catalog import PAGES, PageInfo
 from quoin.lab.parts.exhibit import Exhibit, Show, exhibit_of
 from quoin.lab.parts.widget import Asking, ExhibitWidget, ItemsWidget
 
-__all__ = ["HeadWidget", "exhibit_links", "exhibits_of", "head", "play", "rest", "title"]
+__all__ = ["HeadWidget", "exhibits_of", "head", "play", "rest", "title"]
 
 
 class HeadWidget(Asking):
@@ -48,25 +46,6 @@ def head(name: str) -> HeadWidget:
 def title(words: str, sentence: str) -> HeadWidget:
     """The top of a page that is about no area."""
     return HeadWidget(PageInfo("", (), words, sentence), [])
-
-
-@functools.cache
-def exhibit_links(*, printed: bool = False) -> dict[str, str]:
-    """Where each id has an exhibit, as an address seen from another page; with its form as `printed`, if it has one."""
-    links = {}
-    for name in PAGES:
-        for each in exhibits_of(name) if page_path(name).exists() else ():
-            for id in each.ids:
-                query = _printed_query(each, id) if printed else ""
-                links.setdefault(id, f"../{name}/?at={each.slug}{query}")
-    return links
-
-
-def _printed_query(exhibit: Exhibit, id: str) -> str:
-    control = next((each for each in exhibit.controls if each.name == "printed"), None)
-    if isinstance(control, Choice):
-        return f"&printed={id}" if id in control.options else ""
-    return "&printed=1" if control else ""
 
 
 def play(show: Show) -> ExhibitWidget:
