@@ -24,7 +24,16 @@ from quoin.bench import (
     summary,
 )
 from quoin.bench.benchmarks import BENCHMARKS
-from quoin.bench.result import FigureAtMost, Quartiles, RatioAtLeast, SecondsAtMost, TimesAsQuickAs
+from quoin.bench.measurement import Quartiles
+from quoin.bench.targets import (
+    Both,
+    FigureAtLeast,
+    FigureAtMost,
+    MemoryWithin,
+    RatioAtLeast,
+    SecondsAtMost,
+    TimesAsQuickAs,
+)
 from quoin.bench.worker import Repeats
 from quoin.errors import UserError
 
@@ -136,12 +145,16 @@ def test_spread_is_numpys_quartiles():
 
 
 def test_targets_hold_at_their_bound_and_fail_beyond_it():
-    first = Measurement("first", (1.0, 1.0))
-    side = Measurement("side", (2.0, 2.0), figures={"share": 0.05})
+    first = Measurement("first", (1.0, 1.0), 2 * 2**20)
+    side = Measurement("side", (2.0, 2.0), 5 * 2**20, figures={"share": 0.05})
     for held, broken in (
         (RatioAtLeast(2.0), RatioAtLeast(2.01)),
         (SecondsAtMost(2.0), SecondsAtMost(1.99)),
         (FigureAtMost("share", 0.05), FigureAtMost("share", 0.049)),
+        (FigureAtLeast("share", 0.05), FigureAtLeast("share", 0.051)),
+        (MemoryWithin("first", 3), MemoryWithin("first", 2)),
+        (Both(RatioAtLeast(2.0), FigureAtMost("share", 0.05)), Both(RatioAtLeast(2.0), FigureAtMost("share", 0.049))),
+        (Both(FigureAtLeast("share", 0.0), SecondsAtMost(2.0)), Both(FigureAtLeast("share", 0.06), SecondsAtMost(2.0))),
     ):
         measured = BenchmarkResult("row", "", 1, (first, side, side), (None, held, broken))
         assert [measured.verdict(index) for index in range(3)] == [None, True, False]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from commands import refused, tried
 from quoin.bench import Measurement, select_benchmarks
 from quoin.bench.compress import help_texts
-from quoin.bench.result import FigureAboveFirst
+from quoin.bench.targets import FigureAboveFirst
 from quoin.errors import UserError
 from quoin.info import (
     AdaptiveModel,
@@ -563,7 +563,7 @@ def test_a_full_disk_is_told(here, monkeypatch):
 
 def test_the_bench_asks_for_more_bytes_from_the_peers():
     (row,) = select_benchmarks(["compress"])
-    assert {each.name for each in row.implementations if each.target} == {"xz -9e", "bzip2 -9"}
+    assert {each.name for each in row.implementations if each.target} == {"Quoin", "xz -9e", "bzip2 -9"}
     ours, more, same = (
         Measurement("ours", (1.0,), figures={"bytes": 5.0}),
         Measurement("a", figures={"bytes": 6.0}),

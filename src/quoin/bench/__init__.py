@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from quoin.bench.attention_findings import Finding, attention_findings, attention_tables
     from quoin.bench.benchmark import Benchmark, Implementation
     from quoin.bench.benchmarks import select_benchmarks
+    from quoin.bench.measurement import Measurement
     from quoin.bench.overview import KeptResults, overview, write_overview
-    from quoin.bench.result import BenchmarkResult, Measurement, summary
+    from quoin.bench.result import BenchmarkResult, summary
     from quoin.bench.runner import run_benchmark
 
 __all__ = [

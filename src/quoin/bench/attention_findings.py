@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from quoin.bench.attention_benchmarks import FORMS, LENGTHS, WORKS, benchmark_name, calls_per_repeat
-from quoin.bench.result import BenchmarkResult, Measurement, Quartiles
+from quoin.bench.measurement import Measurement, Quartiles
+from quoin.bench.result import BenchmarkResult
 
 __all__ = ["Finding", "attention_findings", "attention_tables"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from quoin.bench.result import Target
+from quoin.bench.targets import Target
 
 __all__ = ["Benchmark", "Implementation"]
 

@@ -1,7 +1,7 @@
 """Whole commands: seeds side by side, and a page of the lab in a browser. Imports neither torch nor a peer."""
 
 from quoin.bench.benchmark import Benchmark, Implementation
-from quoin.bench.result import FigureAtMost, RatioAtLeast, SameFigureAs
+from quoin.bench.targets import FigureAtMost, RatioAtLeast, SameFigureAs
 
 __all__ = ["COMMAND_BENCHMARKS"]
 

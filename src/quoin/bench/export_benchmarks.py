@@ -1,7 +1,7 @@
 """The benchmarks `export`: Quoin's own prediction beside onnxruntime on the same network, exported. No torch."""
 
 from quoin.bench.benchmark import Benchmark, Implementation
-from quoin.bench.result import RatioAtLeast
+from quoin.bench.targets import RatioAtLeast
 
 __all__ = ["EXPORT_BENCHMARKS"]
 

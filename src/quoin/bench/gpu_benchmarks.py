@@ -5,7 +5,7 @@ what the GPU does. Without CUDA the group is refused in one line, and left out w
 """
 
 from quoin.bench.benchmark import Benchmark, Implementation
-from quoin.bench.result import FigureAtMost, RatioAtLeast, SameFigureAs, Target
+from quoin.bench.targets import FigureAtMost, RatioAtLeast, SameFigureAs, Target
 
 __all__ = ["GPU_BENCHMARKS", "GROUP"]
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quoin.bench.benchmark import Benchmark
-from quoin.bench.result import BenchmarkResult, Quartiles
+from quoin.bench.measurement import Quartiles
+from quoin.bench.result import BenchmarkResult
 
 __all__ = ["KeptResults", "overview", "write_overview"]
 

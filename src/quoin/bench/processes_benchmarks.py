@@ -1,7 +1,7 @@
 """The benchmarks of the group `processes`: what it costs to share a step out over processes. Imports no torch."""
 
 from quoin.bench.benchmark import Benchmark, Implementation
-from quoin.bench.result import RatioAtLeast
+from quoin.bench.targets import RatioAtLeast
 
 __all__ = ["PROCESSES_BENCHMARKS"]
 

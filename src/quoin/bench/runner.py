@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from quoin.bench.benchmark import Benchmark, Implementation
-from quoin.bench.result import BenchmarkResult, Measurement
+from quoin.bench.measurement import Measurement
+from quoin.bench.result import BenchmarkResult
 from quoin.errors import UserError
 
 __all__ = ["run_benchmark"]

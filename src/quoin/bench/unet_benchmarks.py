@@ -3,7 +3,7 @@ torch.
 """
 
 from quoin.bench.benchmark import Benchmark, Implementation
-from quoin.bench.result import RatioAtLeast
+from quoin.bench.targets import RatioAtLeast
 
 __all__ = ["UNET_BENCHMARKS"]
 
