@@ -22,7 +22,7 @@ def transformers_static(repeats: Repeats) -> dict[str, float]:
     """With a cache of fixed size and the forward pass compiled, as its documentation advises for speed."""
     model = _model(repeats.threads)
     model.forward = torch.compile(model.forward, fullgraph=True)
-    return _generate(repeats, model, cache_implementation="static")
+    return _generate(repeats, model, "static")
 
 
 def _model(threads: int) -> Any:
@@ -35,13 +35,18 @@ def _model(threads: int) -> Any:
     return model
 
 
-def _generate(repeats: Repeats, model: Any, **options: str) -> dict[str, float]:
+def _generate(repeats: Repeats, model: Any, cache: str | None = None) -> dict[str, float]:
     begin, seen = prompt(), torch.ones_like(prompt())
 
     def generate() -> tuple[Tensor, float]:
         began = repeats.clock()
         found = model.generate(
-            begin, attention_mask=seen, max_new_tokens=TOKENS, do_sample=False, use_cache=True, **options
+            begin,
+            attention_mask=seen,
+            max_new_tokens=TOKENS,
+            do_sample=False,
+            use_cache=True,
+            cache_implementation=cache,
         )
         return found, repeats.clock() - began
 
