@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,11 +186,14 @@ class Nearness:
         names = {each for each in names if len(each) > 3 and not each.startswith("__")} | {stem, stem.replace("_", "-")}
         own = dict.fromkeys(mutant.function.split("."), 3.0)
         names |= {each for each in self._words(mutant.before) if len(each) > 3}  # flags, files, the names it uses
-        names |= set(Path(mutant.file).parent.parts)  # claims and recipes are found by their folder
+        names |= set(Path(mutant.file).parent.parts)
+        named = {f"tests/test_{name}.py" for name in (stem, Path(mutant.file).parent.name)}
 
         def score(file: str) -> float:
             if file.endswith(f"src/{self.project.package}/{mutant.file}"):
                 return math.inf
+            if file in named:  # claims and recipes are found by their folder, so that no word of theirs is in the test
+                return sys.float_info.max
             total = sum(self.weight(name) * own.get(name, 1.0) for name in names & self.words[file])
             return total / (2.0 if file.startswith("src/") else 1.0)  # examples touch much and check little of it
 
