@@ -415,6 +415,8 @@ REFUSALS = [
         "one distribution on the line .* got Normal of batch shape",
     ),
     (lambda: radon_nikodym(HALVES, torch.tensor([1.0, 0.0])), r"p = 0 wherever q = 0, got p = 0.5 at \(1,\)"),
+    (lambda: radon_nikodym(HALVES, 2 * HALVES), "1 away from one"),
+    (lambda: radon_nikodym(HALVES, THIRDS), "axis n of q"),
     (lambda: is_absolutely_continuous(HALVES, THIRDS), "axis n of q"),
     (
         lambda: conditional_cross_entropy(torch.full((2, 2), 0.25), torch.full((2, 2), 0.25)),

@@ -216,6 +216,12 @@ def test_figures_have_the_area_that_geometry_gives_them():
         assert grid[inside].norm(dim=-1).max() < 1.05, name  # no figure reaches beyond its radius
 
 
+def test_the_first_corner_is_at_the_top_and_the_next_to_its_right():
+    (x, y), (right, below) = shapes._turning(4)[:2]  # in images, where y grows downwards
+    assert (x, y) == pytest.approx((0.0, -1.0))
+    assert (right, below) == pytest.approx((1.0, 0.0))
+
+
 def test_the_distance_to_a_polygon_is_the_nearest_point_of_its_outline():
     corners = shapes._turning(10, (1.0, 0.45))
     points = 2.4 * torch.rand(300, 2, generator=rng()) - 1.2

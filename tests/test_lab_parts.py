@@ -113,7 +113,7 @@ def test_a_name_that_has_no_value_is_told():
         (DragPoints("a", "a", ((0, 0),), most=2), [([[0, 1]], [(0.0, 1.0)])], [[], [[0, 0]] * 3, [[0]], "ab"]),
         (DragPoints("a", "a", ((0, 0, 1),), classes=2), [([[0, 1, 1]], [(0.0, 1.0, 1)])], [[[0, 0, 2]], [[0, 0]]]),
         (Paint("a", "a", 1, 2), [([0, 1], [0, 1])], [[0], [0, 2], "01", None]),
-        (File("a", "a", most=4), [(None, None), (base64.b64encode(b"abc").decode(), b"abc")], ["A" * 99, "é", 3]),
+        (File("a", "a", most=4), [(None, None), (base64.b64encode(b"abc").decode(), b"abc")], ["A" * 100, "é", 3]),
     ],
     ids=lambda value: getattr(value, "kind", None),
 )

@@ -18,6 +18,7 @@ from scipy import integrate, stats
 from torch import nn
 
 from quoin import generate, models, prob
+from quoin.errors import UserError
 from seeds import seeded
 
 COUNT = 20_000
@@ -333,6 +334,19 @@ def test_log_prob_of_what_was_drawn_has_the_mean_of_minus_the_entropy(name):
     assert bool(found.isfinite().all())
     bound = 6 * float(found.std()) / math.sqrt(len(found)) + 1e-5
     assert float(found.mean()) == pytest.approx(-entropy, abs=bound)
+
+
+@pytest.mark.parametrize("times", [[1.0, 0.5], [-1.0, 0.5], [0.0, 2.0, 1.0]])
+def test_time_does_not_go_back(times):
+    motion, times = prob.BrownianMotion(), double(times)
+    path = torch.zeros(len(times), 1, dtype=torch.float64)
+    for asked in (
+        lambda: motion.log_prob(path, times),
+        lambda: motion.covariance(times),
+        lambda: motion.sample_paths(times, generator=torch.Generator()),
+    ):
+        with pytest.raises(UserError, match="times that rise from 0 on"):
+            asked()
 
 
 def test_brownian_motion_stands_where_time_does():

@@ -426,3 +426,14 @@ def test_a_run_stops_when_asked(name, files, tmp_path, monkeypatch):
         assert steps(*epochs(4), *monitor, "--patience", 1) == 2 * once
     else:
         assert [steps(*epochs(4), "--patience", patience) for patience in (0, 1, 2)] == [4 * once, 2 * once, 3 * once]
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_fraction_and_a_probability_lie_between_0_and_1(name):
+    for each in dataclasses.fields(find_recipe(name).options):
+        words, numeric = each.metadata["help"], each.type in (float, float | None)
+        if not numeric or not any(word in words for word in ("fraction", "probability")):
+            continue
+        for value in (-0.1, 1.5):
+            with pytest.raises(UserError, match=each.name.replace("_", ".")):
+                find_recipe(name).options(**{each.name: value})
