@@ -4,9 +4,12 @@ import math
 import random
 import re
 
+import numpy as np
 import pytest
 
 from quoin.lab.parts import exhibit_of
+from quoin.lab.parts.normal_pictures import ellipse
+from quoin.lab.parts.sliced_normal import SIGMA_Y, held_normal
 from quoin.lab.probability import ill_or_not, pair_them, slice_it, the_typewriter, two_columns, your_die
 
 
@@ -14,12 +17,42 @@ def numbers(show, **state):
     return [number.value for number in exhibit_of(show).view(state).numbers]
 
 
-@pytest.mark.parametrize(("rho", "y"), [(0.3, 0.0), (-0.95, 3.0), (0.95, -3.0), (0.5, 1.3), (-0.2, 2.2), (0.0, 1.0)])
-def test_a_slice_of_a_normal(rho, y):
-    variance, mean, wrong = numbers(slice_it, correlation=rho, y=[-2.9, y], printed=True)
-    assert variance == pytest.approx(1 - rho**2, rel=1e-5)
-    assert mean == pytest.approx(rho * y, abs=1e-5)
-    assert wrong == pytest.approx(1.0)
+@pytest.mark.parametrize("sigma", [1.0, 0.4, 1.6, 1.3])
+@pytest.mark.parametrize(("rho", "y"), [(0.3, 0.8), (-0.95, 3.0), (0.95, -3.0), (0.5, 1.3), (-0.2, 2.2), (0.0, 1.0)])
+def test_a_slice_of_a_normal(rho, y, sigma):
+    tip = [2 * sigma, 2 * rho * SIGMA_Y]
+    # by the density itself, on a fine grid: no formula of the conditional normal
+    x = np.linspace(-14, 14, 40_001)
+    s_xy, s_yy = rho * sigma * SIGMA_Y, SIGMA_Y**2
+    det = sigma**2 * s_yy - s_xy**2
+
+    def moments(square, of_y):
+        joint = np.exp(-square / 2) / (2 * math.pi * math.sqrt(det))
+        density = joint / (of_y * math.exp(-(y**2) / 2 / s_yy)) * (x[1] - x[0])
+        mean = (x * density).sum() / density.sum()
+        return ((x - mean) ** 2 * density).sum() / density.sum(), mean, density.sum()
+
+    square, of_y = (s_yy * x**2 - 2 * s_xy * x * y + sigma**2 * y**2) / det, 1 / math.sqrt(2 * math.pi * s_yy)
+    right = moments(square, of_y)
+    assert numbers(slice_it, shape=tip, y=[-3.2, y]) == pytest.approx(right[:2], abs=2e-5, rel=1e-4)
+    assert right[2] == pytest.approx(1)
+    lost = moments(x**2 / sigma**2 - 2 * s_xy / (sigma**2 * s_yy) * x * y + y**2 / s_yy, of_y)
+    squared = moments((s_yy * x**2 - 2 * s_xy**2 * x * y + sigma**2 * y**2) / det, of_y)
+    rootless = moments(square, 1 / (math.sqrt(2 * math.pi) * s_yy))
+    for id, expected in (("DE44", lost[0]), ("DE45", squared[1]), ("DE46", rootless[2])):
+        wrong = numbers(slice_it, shape=tip, y=[-3.2, y], printed=id)[2]
+        assert wrong == pytest.approx(expected, abs=2e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize("tip", [(2.0, 0.72), (0.8, -2.28), (3.2, 2.28), (1.1, 0.3)])
+def test_the_ellipse_is_held_where_it_reaches_farthest_right(tip):
+    ring = ellipse(held_normal(tip), 2.0).double()
+    farthest = ring[ring[:, 0].argmax()]  # of 72 points, so within a step of it
+    assert float(ring[:, 0].max()) == pytest.approx(tip[0], rel=2e-3)
+    assert abs(float(farthest[1]) - tip[1]) < 2 * SIGMA_Y * 2 * math.pi / 72
+    svg = exhibit_of(slice_it).view({"shape": list(tip)}).picture.svg()
+    drawn = re.search(r'data-name="shape"[^>]*data-x="([^"]*)" data-y="([^"]*)"', svg).groups()
+    assert [float(each) for each in drawn] == pytest.approx(tip, rel=1e-5)
 
 
 @pytest.mark.parametrize(

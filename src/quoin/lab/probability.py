@@ -13,12 +13,20 @@ with app.setup:
 
     import torch
 
-    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Picture, Slider, Switch, View
+    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Picture, Slider, View
     from quoin.lab.parts import exhibit, head, play, read_table, rest  # isort: skip
     from quoin.lab.parts.cauchy_means import MOST_DRAWS, cauchy_view
-    from quoin.lab.parts.claim_forms import form_of
+    from quoin.lab.parts.controls import printed_choice
     from quoin.lab.parts.normal_pictures import ellipse, exact_moment
-    from quoin.notes.claims.gaussians import inverse_covariance
+    from quoin.lab.parts.sliced_normal import (
+        FORMS,
+        RADIUS,
+        SIGMA_Y,
+        draw_slice,
+        held_normal,
+        printed_slice,
+        right_slice,
+    )
     from quoin.prob import (
         MultivariateNormal,
         bayes_rule,
@@ -35,7 +43,6 @@ with app.setup:
         wick_definition,
     )
 
-    GRID = torch.linspace(-3.5, 3.5, 141)
     MEASURED = [(1.2, 0.7), (0.2, 0.9), (-0.7, -0.2), (-1.1, -1.3), (0.5, 0.2), (1.9, 1.4), (-0.3, 0.1)]
 
 
@@ -49,48 +56,40 @@ def _():
 @exhibit(
     "Slice",
     ids="D5-12 D5-13 D5-24 D5-25 DE44 DE45 DE46",
-    intro="Drag the line: what is known of Y. Below, what is then known of X.",
+    intro="Drag the ellipse by its dot, and the line: what is known of Y. Below, what is then known of X.",
     controls=(
-        Handle("y", "Y is seen to be", (-2.9, 0.0), (-2.9, -3.0), (-2.9, 3.0)),
-        Slider("correlation", "correlation", -0.95, 0.95, 0.3, step=0.05),
-        Switch("printed", "as printed: the inverse without its determinant"),
+        Handle("shape", "the ellipse", (2.0, 0.72), (0.8, -1.9 * SIGMA_Y), (3.2, 1.9 * SIGMA_Y)),
+        Handle("y", "Y is seen to be", (-3.2, 0.8), (-3.2, -3.0), (-3.2, 3.0)),
+        printed_choice(FORMS),
     ),
-    surprise="The slice moves with y and keeps its width. The printed inverse makes it too wide: 1 instead of 1 − ρ².",
-    surprise_at={"correlation": 0.9, "printed": True},
+    surprise="The slice moves with y and keeps its width. The printed inverse makes it as wide as X alone.",
+    surprise_at={"shape": [2.0, 2.16], "printed": "DE44"},
     definition=condition_normal_definition,
 )
-def slice_it(y: tuple[float, float], correlation: float, printed: bool) -> View:
-    """A joint normal density with unit variances, and X given Y = y."""
-    joint = MultivariateNormal(torch.zeros(2), torch.tensor([[1.0, correlation], [correlation, 1.0]]))
-    given = joint.condition([1], torch.tensor([y[1]]))
-    mean, variance = float(given.mean[0]), float(given.covariance[0, 0])
-    # the quadratic form of the joint density in x has 1/variance as its coefficient, whichever inverse is used
-    wrong = float(1 / form_of(inverse_covariance, True)(1.0, correlation, 1.0)[0, 0])
-    picture = Picture(f"A joint density cut at Y = {y[1]:.2f}: X then has mean {mean:.2f}, variance {variance:.2f}.")
-    plane = picture.axes((-3.5, 3.5), (-3.2, 3.2), box=(46, 26, 570, 210), title="the joint density of X and Y")
-    for radius in (1, 2, 3):
-        plane.curve(ellipse(joint, radius), "ink", width=1.2)
-    plane.line([-3.5, 3.5], [y[1], y[1]], "hand", width=2)
-    plane.handle("y", -2.9, y[1], label="Y is seen to be", along="y")
-    below = picture.axes((-3.5, 3.5), (0, 1.4), box=(46, 290, 570, 90), title="X, before and after", x_label="x")
-    below.line(GRID, normal_density_1d(GRID, torch.tensor(0.0), torch.tensor(1.0)), "faint", label="before")
-    below.line(
-        GRID, normal_density_1d(GRID, torch.tensor(mean), torch.tensor(variance).sqrt()), "model", label="given Y"
+def slice_it(shape: tuple[float, float], y: tuple[float, float], printed: str) -> View:
+    """A joint normal density, and X given Y = y."""
+    joint = held_normal(shape)
+    right, wrong = right_slice(joint, y[1]), printed_slice(printed, joint, y[1]) if printed in FORMS else None
+    rho = shape[1] / RADIUS / SIGMA_Y
+    picture = Picture(
+        f"A joint density, ρ = {rho:.2f}, cut at Y = {y[1]:.2f}: X then has mean {right.mean:.2f}, "
+        f"variance {right.variance:.2f}."
     )
-    numbers = [Number("variance of X given Y", variance), Number("mean of X given Y", mean)]
-    if printed:
-        below.line(GRID, normal_density_1d(GRID, torch.tensor(mean), torch.tensor(wrong).sqrt()), "printed")
-        numbers.append(Number("variance, as printed", wrong, printed=True))
+    draw_slice(picture, joint, y[1], right, wrong)
+    numbers = [Number("variance of X given Y", right.variance), Number("mean of X given Y", right.mean)]
+    if wrong is not None:
+        name = {"DE44": "variance", "DE45": "mean", "DE46": "area"}[printed]
+        numbers.append(Number(f"{name}, as printed", getattr(wrong, name), printed=True))
     return View(
         picture,
         numbers,
-        reached=printed and wrong > 2 * variance,
+        reached=wrong is not None and wrong.variance > 2 * right.variance,
+        note=f"σ of X is {shape[0] / RADIUS:.2f}, of Y {SIGMA_Y:g}; their correlation ρ is {rho:.2f}.",
         code=(
             "import torch\n"
-            "from quoin.prob import MultivariateNormal\n"
-            f"covariance = torch.tensor([[1.0, {correlation!r}], [{correlation!r}, 1.0]])\n"
-            f"given = MultivariateNormal(torch.zeros(2), covariance).condition([1], torch.tensor([{y[1]!r}]))\n"
-            "print(float(given.covariance[0, 0]))"
+            "from quoin.lab.parts.sliced_normal import held_normal\n"
+            f"joint = held_normal({tuple(shape)!r})  # by where its ellipse reaches farthest right\n"
+            f"print(float(joint.condition([1], torch.tensor([{y[1]!r}])).covariance[0, 0]))"
         ),
     )
 

@@ -96,9 +96,10 @@ def draw_smoothed(picture: Picture, found: SmoothedCounts, order: int, role: str
     picture.text(632, 40, "sum", role="faint", anchor="end", size=13)
     more = int((often > 0).sum()) - int((often[chosen] > 0).sum())
     words = f"rows: {NAMES[order - 1]}" + (f"; {more} more occur" if more else "")
-    picture.text(40, 398, words, role="faint", size=13)
-    picture.text(418, 398, "order n", role="faint", size=13, anchor="end")
-    scale = picture.axes((1, MOST_ORDER), (0, 1), box=(440, 372, 160, 20), bare=True)
+    picture.text(632, 398, words, role="faint", size=13, anchor="end")
+    picture.text(40, 398, "order n", role="faint", size=13)
+    # to the left, where a narrow window shows it without scrolling
+    scale = picture.axes((1, MOST_ORDER), (0, 1), box=(120, 372, 160, 20), bare=True)
     scale.line([1, MOST_ORDER], [0, 0], "faint", width=1.4)
     for each in range(1, MOST_ORDER + 1):
         if each != order:  # under the handle it would be covered
