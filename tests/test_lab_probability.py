@@ -9,7 +9,7 @@ import pytest
 
 from quoin.lab.parts import exhibit_of
 from quoin.lab.parts.normal_pictures import ellipse
-from quoin.lab.parts.sliced_normal import SIGMA_Y, held_normal
+from quoin.lab.parts.sliced_normal import held_normal
 from quoin.lab.probability import ill_or_not, pair_them, slice_it, the_typewriter, two_columns, your_die
 
 
@@ -17,14 +17,14 @@ def numbers(show, **state):
     return [number.value for number in exhibit_of(show).view(state).numbers]
 
 
-@pytest.mark.parametrize("sigma", [1.0, 0.4, 1.6, 1.3])
+@pytest.mark.parametrize("sigma_y", [1.2, 0.4, 1.6, 1.0])
 @pytest.mark.parametrize(("rho", "y"), [(0.3, 0.8), (-0.95, 3.0), (0.95, -3.0), (0.5, 1.3), (-0.2, 2.2), (0.0, 1.0)])
-def test_a_slice_of_a_normal(rho, y, sigma):
-    tip = [2 * sigma, 2 * rho * SIGMA_Y]
+def test_a_slice_of_a_normal(rho, y, sigma_y):
+    tip = [2 * rho, 2 * sigma_y]
     # by the density itself, on a fine grid: no formula of the conditional normal
     x = np.linspace(-14, 14, 40_001)
-    s_xy, s_yy = rho * sigma * SIGMA_Y, SIGMA_Y**2
-    det = sigma**2 * s_yy - s_xy**2
+    s_xy, s_yy = rho * sigma_y, sigma_y**2
+    det = s_yy - s_xy**2
 
     def moments(square, of_y):
         joint = np.exp(-square / 2) / (2 * math.pi * math.sqrt(det))
@@ -32,24 +32,25 @@ def test_a_slice_of_a_normal(rho, y, sigma):
         mean = (x * density).sum() / density.sum()
         return ((x - mean) ** 2 * density).sum() / density.sum(), mean, density.sum()
 
-    square, of_y = (s_yy * x**2 - 2 * s_xy * x * y + sigma**2 * y**2) / det, 1 / math.sqrt(2 * math.pi * s_yy)
+    square, of_y = (s_yy * x**2 - 2 * s_xy * x * y + y**2) / det, 1 / math.sqrt(2 * math.pi * s_yy)
     right = moments(square, of_y)
     assert numbers(slice_it, shape=tip, y=[-3.2, y]) == pytest.approx(right[:2], abs=2e-5, rel=1e-4)
     assert right[2] == pytest.approx(1)
-    lost = moments(x**2 / sigma**2 - 2 * s_xy / (sigma**2 * s_yy) * x * y + y**2 / s_yy, of_y)
-    squared = moments((s_yy * x**2 - 2 * s_xy**2 * x * y + sigma**2 * y**2) / det, of_y)
+    lost = moments(x**2 - 2 * s_xy / s_yy * x * y + y**2 / s_yy, of_y)
+    squared = moments((s_yy * x**2 - 2 * s_xy**2 * x * y + y**2) / det, of_y)
     rootless = moments(square, 1 / (math.sqrt(2 * math.pi) * s_yy))
     for id, expected in (("DE44", lost[0]), ("DE45", squared[1]), ("DE46", rootless[2])):
         wrong = numbers(slice_it, shape=tip, y=[-3.2, y], printed=id)[2]
         assert wrong == pytest.approx(expected, abs=2e-5, rel=1e-4)
 
 
-@pytest.mark.parametrize("tip", [(2.0, 0.72), (0.8, -2.28), (3.2, 2.28), (1.1, 0.3)])
-def test_the_ellipse_is_held_where_it_reaches_farthest_right(tip):
+@pytest.mark.parametrize("tip", [(0.6, 2.4), (-1.9, 0.8), (1.9, 3.2), (0.3, 1.1)])
+def test_the_ellipse_is_held_where_it_reaches_farthest_up(tip):
     ring = ellipse(held_normal(tip), 2.0).double()
-    farthest = ring[ring[:, 0].argmax()]  # of 72 points, so within a step of it
-    assert float(ring[:, 0].max()) == pytest.approx(tip[0], rel=2e-3)
-    assert abs(float(farthest[1]) - tip[1]) < 2 * SIGMA_Y * 2 * math.pi / 72
+    farthest = ring[ring[:, 1].argmax()]  # of 72 points, so within a step of it
+    assert float(ring[:, 1].max()) == pytest.approx(tip[1], rel=2e-3)
+    assert abs(float(farthest[0]) - tip[0]) < 2 * 2 * math.pi / 72
+    assert float(ring[:, 0].max()) == pytest.approx(2, rel=2e-3)  # the deviation of X is 1
     svg = exhibit_of(slice_it).view({"shape": list(tip)}).picture.svg()
     drawn = re.search(r'data-name="shape"[^>]*data-x="([^"]*)" data-y="([^"]*)"', svg).groups()
     assert [float(each) for each in drawn] == pytest.approx(tip, rel=1e-5)

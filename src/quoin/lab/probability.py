@@ -58,19 +58,19 @@ def _():
     ids="D5-12 D5-13 D5-24 D5-25 DE44 DE45 DE46",
     intro="Drag the ellipse by its dot, and the line: what is known of Y. Below, what is then known of X.",
     controls=(
-        Handle("shape", "the ellipse", (2.0, 0.72), (0.8, -1.9 * SIGMA_Y), (3.2, 1.9 * SIGMA_Y)),
-        Handle("y", "Y is seen to be", (-3.2, 0.8), (-3.2, -3.0), (-3.2, 3.0)),
+        Handle("shape", "the ellipse", (0.6, 2.4), (-1.9, 0.8), (1.9, 3.2)),
+        Handle("y", "Y is seen to be", (-3.2, -1.2), (-3.2, -3.0), (-3.2, 3.0)),
         printed_choice(FORMS),
     ),
     surprise="The slice moves with y and keeps its width. The printed inverse makes it as wide as X alone.",
-    surprise_at={"shape": [2.0, 2.16], "printed": "DE44"},
+    surprise_at={"shape": [1.8, 2.4], "printed": "DE44"},
     definition=condition_normal_definition,
 )
 def slice_it(shape: tuple[float, float], y: tuple[float, float], printed: str) -> View:
     """A joint normal density, and X given Y = y."""
     joint = held_normal(shape)
     right, wrong = right_slice(joint, y[1]), printed_slice(printed, joint, y[1]) if printed in FORMS else None
-    rho = shape[1] / RADIUS / SIGMA_Y
+    rho = shape[0] / RADIUS / SIGMA_X
     picture = Picture(
         f"A joint density, ρ = {rho:.2f}, cut at Y = {y[1]:.2f}: X then has mean {right.mean:.2f}, "
         f"variance {right.variance:.2f}."
@@ -84,11 +84,11 @@ def slice_it(shape: tuple[float, float], y: tuple[float, float], printed: str) -
         picture,
         numbers,
         reached=wrong is not None and wrong.variance > 2 * right.variance,
-        note=f"σ of X is {shape[0] / RADIUS:.2f}, of Y {SIGMA_Y:g}; their correlation ρ is {rho:.2f}.",
+        note=f"σ of X is {SIGMA_X:g}, of Y {shape[1] / RADIUS:.2f}; their correlation ρ is {rho:.2f}.",
         code=(
             "import torch\n"
             "from quoin.lab.parts.sliced_normal import held_normal\n"
-            f"joint = held_normal({tuple(shape)!r})  # by where its ellipse reaches farthest right\n"
+            f"joint = held_normal({tuple(shape)!r})  # by where its ellipse reaches farthest up\n"
             f"print(float(joint.condition([1], torch.tensor([{y[1]!r}])).covariance[0, 0]))"
         ),
     )

@@ -14,9 +14,9 @@ from quoin.lab.parts.picture import Picture
 from quoin.notes.claims.gaussians import constant_of_the_quotient, density_in_two_dimensions, inverse_covariance
 from quoin.prob import MultivariateNormal, normal_density_1d
 
-__all__ = ["FORMS", "RADIUS", "SIGMA_Y", "Slice", "draw_slice", "held_normal", "printed_slice", "right_slice"]
+__all__ = ["FORMS", "RADIUS", "SIGMA_X", "Slice", "draw_slice", "held_normal", "printed_slice", "right_slice"]
 
-SIGMA_Y = 1.2  # not 1, where a variance and its root would look alike
+SIGMA_X = 1.0
 RADIUS = 2.0  # standard deviations out to the ellipse that is held
 FORMS = {
     "DE44": "the inverse without its determinant",
@@ -38,12 +38,12 @@ class Slice(NamedTuple):
 
 
 def held_normal(point: tuple[float, float]) -> MultivariateNormal:
-    """The centred normal whose ellipse of two standard deviations reaches farthest right at `point`.
+    """The centred normal whose ellipse of two standard deviations reaches farthest up at `point`.
 
-    There x is 2 σ_X and y is 2 ρ σ_Y; σ_Y stays what it is.
+    There x is 2 ρ σ_X and y is 2 σ_Y; σ_X stays what it is.
     """
-    sigma_x, cross = point[0] / RADIUS, point[0] / RADIUS * point[1] / RADIUS
-    return MultivariateNormal(torch.zeros(2), torch.tensor([[sigma_x**2, cross], [cross, SIGMA_Y**2]]))
+    sigma_y, cross = point[1] / RADIUS, point[1] / RADIUS * point[0] / RADIUS
+    return MultivariateNormal(torch.zeros(2), torch.tensor([[SIGMA_X**2, cross], [cross, sigma_y**2]]))
 
 
 def right_slice(joint: MultivariateNormal, y: float) -> Slice:
@@ -67,15 +67,15 @@ def printed_slice(id: str, joint: MultivariateNormal, y: float) -> Slice:
 
 def draw_slice(picture: Picture, joint: MultivariateNormal, y: float, right: Slice, wrong: Slice | None) -> None:
     """The joint density with the handles `shape` and `y`; X before and after, below."""
-    plane = picture.axes((-3.5, 3.5), (-3.2, 3.2), box=(46, 26, 570, 210), title="the joint density of X and Y")
+    plane = picture.axes((-3.5, 3.5), (-3.4, 3.4), box=(46, 26, 570, 194), title="the joint density of X and Y")
     plane.curve(ellipse(joint, RADIUS / 2), "ink", width=1.2)
     plane.curve(ellipse(joint, RADIUS), "hand", width=1.8)
     plane.line([-3.5, 3.5], [y, y], "hand", width=2)
     plane.handle("y", -3.2, y, label="Y is seen to be", along="y")
-    sigma_x = float(joint.covariance[0, 0].sqrt())
-    plane.handle("shape", RADIUS * sigma_x, RADIUS * float(joint.covariance[0, 1]) / sigma_x, label="the ellipse")
-    below = picture.axes((-3.5, 3.5), (0, 1.4), box=(46, 290, 570, 90), title="X, before and after", x_label="x")
-    below.line(GRID, Slice(0.0, sigma_x**2).density(GRID), "faint", label="before")
+    sigma_y = float(joint.covariance[1, 1].sqrt())
+    plane.handle("shape", RADIUS * float(joint.covariance[0, 1]) / sigma_y, RADIUS * sigma_y, label="the ellipse")
+    below = picture.axes((-3.5, 3.5), (0, 1.4), box=(46, 270, 570, 112), title="X, before and after", x_label="x")
+    below.line(GRID, Slice(0.0, SIGMA_X**2).density(GRID), "faint", label="before")
     below.line(GRID, right.density(GRID), "model", label="given Y")
     if wrong is not None:
         below.line(GRID, wrong.density(GRID), "printed", label="given Y, as printed")
