@@ -106,19 +106,35 @@ def test_the_typewriter_returns_in_every_block(n, omega):
     assert visits == sum(j / m <= omega + 1e-7 and omega + 1e-7 < (j + 1) / m for m, j in blocks[:n])
 
 
-@pytest.mark.parametrize(
-    ("count", "others", "mean"), [(2, 2, 0.0), (2, 2, 1.0), (4, 0, 0.0), (1, 1, 0.5), (0, 0, 0.3), (3, 1, 0.0)]
-)
-def test_moments_of_a_normal_pair(count, others, mean):
-    paired, exact, ways = numbers(pair_them, count=count, others=others, mean=mean)
-    known = {(2, 2): 4.0, (4, 0): 12.0, (1, 1): 1.0, (0, 0): 1.0, (3, 1): 6.0}  # Isserlis, by hand, with 2, 1, 1
-    assert paired == pytest.approx(known[count, others])
-    assert ways == {4: 3, 2: 1, 0: 1}[count + others]
-    if (count, others, mean) == (2, 2, 1.0):  # E[(X+1)²(Y+1)²] = 4 + (2 + 1 + 4·1) + 1
-        assert exact == pytest.approx(12.0)
-        assert paired != pytest.approx(exact)
-    elif mean == 0:
-        assert exact == pytest.approx(paired)
+MOMENTS = {0: 1, 1: 0, 2: 1, 3: 0, 4: 3, 5: 0, 6: 15}  # of a standard normal
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, 0.4])
+@pytest.mark.parametrize("letters", ["XXXX", "XXYY", "XY", "", "XXXY", "YXYXYX", "XYY", "YYYYYY"])
+def test_moments_of_a_normal_pair(letters, mean):
+    factors = [" XY".index(letter) for letter in letters.ljust(6)]
+    paired, exact, ways = numbers(pair_them, factors=factors, mean=mean)
+    x, y = letters.count("X"), letters.count("Y")
+    # X = U + m and Y = U + V + m for independent standard U, V have variances 1, 2 and covariance 1: by the binomial
+    # theorem, without a pairing
+    expected = sum(
+        math.comb(x, i) * math.comb(y, j) * math.comb(y - j, k)
+        * mean ** (x - i + k) * MOMENTS[i + y - j - k] * MOMENTS[j]
+        for i in range(x + 1)
+        for j in range(y + 1)
+        for k in range(y - j + 1)
+    )  # fmt: skip
+    assert exact == pytest.approx(expected)
+    assert ways == (math.prod(range(1, x + y, 2)) if (x + y) % 2 == 0 else 0)
+    assert mean > 0 or paired == pytest.approx(exact)
+
+
+def test_pairing_says_twelve_where_the_moment_is_ten():
+    assert numbers(pair_them, mean=1.0) == [12, 10, 3]
+    assert numbers(pair_them) == [3, 3, 3]
+    # as printed a pair is two means: three pairings of products of (1, 1), and of (0, 0)
+    assert numbers(pair_them, mean=1.0, printed=True)[2] == "(3, 3)"
+    assert numbers(pair_them, printed=True)[2] == "(0, 0)"
 
 
 def test_two_columns_are_conditioned_as_a_regression():

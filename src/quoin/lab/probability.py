@@ -13,15 +13,16 @@ with app.setup:
 
     import torch
 
-    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Picture, Slider, View
+    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Paint, Picture, Slider, Switch, View
     from quoin.lab.parts import exhibit, head, play, read_table, rest  # isort: skip
     from quoin.lab.parts.cauchy_means import MOST_DRAWS, cauchy_view
     from quoin.lab.parts.controls import printed_choice
-    from quoin.lab.parts.normal_pictures import ellipse, exact_moment
+    from quoin.lab.parts.normal_pictures import ellipse
+    from quoin.lab.parts.paired_factors import COVARIANCE, FACTORS, draw_pairings, paired_moments, printed_sum
     from quoin.lab.parts.sliced_normal import (
         FORMS,
         RADIUS,
-        SIGMA_Y,
+        SIGMA_X,
         draw_slice,
         held_normal,
         printed_slice,
@@ -285,47 +286,36 @@ def _():
 @exhibit(
     "Pair them",
     ids="D5-21 D5-22 D5-23 DE41",
-    intro="A moment of a centred normal is a sum over all ways to pair its factors.",
+    intro="A moment of a centred normal is a sum over all ways to pair its factors. Click the factors: X, Y or none.",
     controls=(
-        Slider("count", "factors of X", 0, 6, 2, step=1),
-        Slider("others", "factors of Y", 0, 4, 2, step=1),
+        Paint("factors", "factors", 1, FACTORS, 3, (1, 1, 1, 1, 0, 0)),
         Slider("mean", "mean of X and Y", 0.0, 1.0, 0.0, step=0.1),
+        Switch("printed", "as printed: E[X, X] for E[XX]"),
     ),
-    surprise="Pairing is for centred variables: with a mean of 1 it misses part of the moment.",
+    surprise="Pairing is for centred variables: with a mean of 1 it says 12 for E[XXXX], and the truth is 10.",
     surprise_at={"mean": 1.0},
     definition=(wick_definition, wick),
 )
-def pair_them(count: int, others: int, mean: float) -> View:
+def pair_them(factors: list[int], mean: float, printed: bool) -> View:
     """All pairings of the factors as arcs; the moment by Wick's formula and by the exact one with a mean."""
-    covariance = torch.tensor([[2.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
-    indices = [0] * count + [1] * others
-    paired = float(wick(covariance, indices))
-    exact = exact_moment(covariance, indices, mean)
-    ways = list(pairings(len(indices)))
-    picture = Picture(f"{len(ways)} pairings of {len(indices)} factors add up to {paired:.3g}.")
-    for number, way in enumerate(ways[:15]):
-        row, column = divmod(number, 5)
-        axes = picture.axes(
-            (-0.7, len(indices) - 0.3), (-0.5, 3.0), bare=True, box=(8 + 126 * column, 4 + 130 * row, 120, 120)
-        )
-        for a, b in way:
-            turn = torch.linspace(0, math.pi, 25)
-            middle, half = (a + b) / 2, abs(b - a) / 2
-            axes.line(middle + half * turn.cos(), half * turn.sin(), "model", width=1.8)
-        axes.points(range(len(indices)), [0] * len(indices), "ink", size=4)
-        for at, index in enumerate(indices):
-            axes.text(at, 0, "XY"[index], "faint", anchor="middle", dy=18, size=12)
-    if len(ways) > 15:
-        picture.text(20, 412, f"and {len(ways) - 15} more", role="faint")
+    indices = [level - 1 for level in factors if level]
+    paired, exact = paired_moments(indices, mean)
+    ways = len(list(pairings(len(indices))))
+    picture = Picture(f"{ways} pairings of {len(indices)} factors add up to {paired:.3g}; the moment is {exact:.3g}.")
+    draw_pairings(picture, factors)
+    last = Number("sum, as printed", printed_sum(indices, mean), printed=True) if printed else Number("pairings", ways)
     return View(
         picture,
-        [Number("sum over pairings", paired), Number("the moment", exact), Number("pairings", len(ways))],
+        [Number("sum over pairings", paired), Number("the moment", exact), last],
         reached=abs(paired - exact) > 0.5,
+        note="A pair of means, and no number: the comma makes the moments vanish."
+        if printed
+        else "Variances 1 of X and 2 of Y; their covariance is 1.",
         code=(
             "import torch\n"
             "from quoin.prob import wick\n"
-            "covariance = torch.tensor([[2.0, 1.0], [1.0, 1.0]])\n"
-            f"print(float(wick(covariance, {indices!r})))"
+            f"second_moments = torch.tensor({COVARIANCE!r}) + {mean!r} ** 2\n"
+            f"print(float(wick(second_moments, {indices!r})))"
         ),
     )
 

@@ -52,7 +52,8 @@ function slider(spec, get, set) {
   });
   const update = () => {
     const value = get();
-    const text = `${shown(value, spec.whole)}${spec.unit ? " " + spec.unit : ""}`;
+    const isLast = spec.last && value === spec.choices.at(-1);
+    const text = isLast ? spec.last : `${shown(value, spec.whole)}${spec.unit ? " " + spec.unit : ""}`;
     input.value = toPosition(value);
     input.setAttribute("aria-valuetext", text);
     read.textContent = text;
