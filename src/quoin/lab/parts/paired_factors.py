@@ -52,10 +52,11 @@ def draw_pairings(picture: Picture, factors: Sequence[int]) -> None:
     for place, level in enumerate(factors):
         board.text(place + 0.5, 0.5, NAMES[level] or "–", "ink" if level else "faint", anchor="middle", dy=5, size=16)
     letters = [NAMES[level] for level in factors if level]
-    turn = torch.linspace(0, math.pi, 25)
-    for number, way in enumerate(pairings(len(letters))):
-        row, column = divmod(number, 5)
-        box = (8 + 126 * column, 62 + 118 * row, 120, 108)
+    turn, ways = torch.linspace(0, math.pi, 25), list(pairings(len(letters)))
+    across, wide = (3, 206) if len(ways) <= 3 else (5, 126)  # fifteen, of six factors, are the most
+    for number, way in enumerate(ways):
+        row, column = divmod(number, across)
+        box = (8 + wide * column, 62 + 118 * row, wide - 6, 0.9 * (wide - 6))
         axes = picture.axes((-0.7, max(len(letters), 1) - 0.3), (-0.7, 3.0), bare=True, box=box)
         for a, b in way:
             middle, half = (a + b) / 2, abs(b - a) / 2
