@@ -98,7 +98,8 @@ def test_lengths_and_triangles(x, y, p):
     detour = size(x) + size(y) - size([a + b for a, b in zip(x, y)])
     assert view.numbers[0].value == pytest.approx(detour, abs=1e-9)
     assert view.numbers[1].value == pytest.approx(size(x))
-    assert view.numbers[2].text == ("∞" if p == EXPONENTS[-1] else digits(p))
+    assert view.numbers[2].value == pytest.approx(size([a + b for a, b in zip(x, y)]))
+    assert f"p = {'∞' if p == EXPONENTS[-1] else digits(p)}:" in view.picture.alt
     assert p < 1 or view.numbers[0].value > -1e-9
     assert view.reached == (detour < -1e-9)
 

@@ -178,7 +178,7 @@ def balls(x: tuple[float, float], y: tuple[float, float], p: float, printed: boo
         [
             Number("‖x‖ + ‖y‖ − ‖x + y‖", detour - direct),
             Number("‖x‖", without, printed=printed),
-            Number("p", p),
+            Number("‖x + y‖", direct),
         ],
         reached=direct > detour + 1e-9,
         note="Without bars x = (−1, 1) has length 0 at p = 1." if printed else "",
