@@ -460,15 +460,23 @@ function renderExhibit({ model, el }) {
       setTimeout(() => { linkButton.textContent = "link"; }, 2000);
     },
   });
-  const ids = element("span", { class: "ids" });
-  for (const [id, title] of spec.ids) ids.append(element("abbr", { title, text: id, tabindex: "0" }), " ");
+  // What an id says, with its indices set low: a title attribute could show them only as they are typed.
+  const ids = element("span", { class: "ids" }), says = element("span", { class: "says", role: "tooltip", hidden: true });
+  for (const [id, html] of spec.ids) {
+    const tell = () => { says.innerHTML = html; says.hidden = false; };
+    const hush = () => { says.hidden = true; };
+    const each = element("abbr", { text: id, tabindex: "0", onmouseenter: tell, onfocus: tell, onmouseleave: hush, onblur: hush });
+    says.innerHTML = html;
+    each.setAttribute("aria-description", says.textContent);
+    ids.append(each, " ");
+  }
 
   const section = element(
     "section", { class: "exhibit quoin-lab", id: spec.slug, "aria-label": spec.question },
     element("h2", { text: spec.question }), spec.intro ? element("p", { class: "intro", text: spec.intro }) : null,
     element("div", { class: "body" }, element("div", { class: "stage" }, wanting, picture), side),
     error, surprise,
-    element("footer", {}, ids, verdictButton, codeButton, definitionButton, linkButton), proof, code, definition, announce,
+    element("footer", {}, ids, says, verdictButton, codeButton, definitionButton, linkButton), proof, code, definition, announce,
   );
   el.replaceChildren(section);
   if (new URLSearchParams(location.search).get("teacher") === "1") section.classList.add("teacher");

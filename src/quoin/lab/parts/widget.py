@@ -125,7 +125,7 @@ class ExhibitWidget(Asking):
             "question": exhibit.question,
             "intro": exhibit.intro,
             "surprise": exhibit.surprise,
-            "ids": [[id, titles[id]] for id in exhibit.ids],
+            "ids": [[id, scripts(titles[id])] for id in exhibit.ids],
             "controls": [control.spec() for control in exhibit.controls],
             "has_definition": bool(exhibit.definitions),
             "has_claims": has_claims(exhibit.ids),
