@@ -216,13 +216,13 @@ def test_no_title_and_no_claim_of_the_notes_shows_how_an_index_is_typed():
 
 def test_what_an_id_says_is_set_like_its_title():
     hovered = {id: html for name in PAGES for each in exhibits_of(name) for id, html in ExhibitWidget(each).spec["ids"]}
-    assert len(hovered) > 500
+    assert len(hovered) > 350
     assert [id for id, html in hovered.items() if re.search(r"[_^]\S|[`\\]", as_read(html))] == []
     assert hovered["D5-24"].startswith("Conditional Gaussian: mean μ<sub>X</sub> + Σ<sub>XY</sub>Σ<sub>YY</sub>")
 
 
 def test_a_verdict_is_set_like_a_title():
-    found = outcome_html(next(each for each in outcomes(("DE25",)) if each.printed))
+    found = "".join(map(outcome_html, outcomes(("DE25",))))
     assert "<code>torch.nn.functional.layer_norm</code>" in found
     assert "‖x‖<sub>p</sub> &lt;= n<sup>1/p</sup>" in outcome_html(outcomes(("Z2.4",))[0])
 
