@@ -28,12 +28,13 @@ from quoin.lab.parts import (
     read_table,
     ticks,
 )
+from quoin.lab.parts.errata_rows import CLASSES, FOUND_RIGHT, errata_tags
 from quoin.lab.parts.exhibit import exhibit, exhibit_of
 from quoin.lab.parts.formula import parse_formula
 from quoin.lab.parts.marks import kept_inside, scripts, text_width, words_on
 from quoin.lab.parts.proofs import outcome_html, outcomes
 from quoin.lab.parts.trained import TrainedModel
-from quoin.lab.parts.widget import ExhibitWidget, ItemsWidget
+from quoin.lab.parts.widget import ExhibitWidget, ItemsWidget, LinesWidget
 from quoin.notes.claims import collect
 from quoin.plot.palette import DARK, LIGHT, contrast
 
@@ -359,3 +360,19 @@ def test_a_model_is_trained_once_kept_whole_and_stopped_without_a_trace(tmp_path
     wrong._process.wait(300)
     assert "nosuchdata" in wrong.error
     assert "\n" not in wrong.error
+
+
+def test_every_erratum_has_a_note_a_class_and_an_area_to_choose():
+    errata = [entry for entry in notes.entries() if entry.id[1] == "E"]
+    tags = errata_tags()
+    assert set(tags) == {entry.id for entry in errata}
+    # as they were counted when the errata were written
+    assert [len(ids) for ids in CLASSES.values()] == [48, 29, 49, 2]
+    assert sum(map(len, CLASSES.values())) == len({id for ids in CLASSES.values() for id in ids}) == 128
+    assert all(tags[entry.id]["area"] == notes.areas()[entry.area] for entry in errata)
+    assert all(tags[entry.id]["note"][0] == entry.id[0] for entry in errata)
+    spelling = [entry for entry in errata if tags[entry.id]["class"] == "spelling"]
+    assert not any(entry.claims for entry in spelling)
+    widget = ItemsWidget("all", errata, filtered=True, tags=tags)
+    assert [item["tags"] for item in widget.items] == [tags[entry.id] for entry in errata]
+    assert LinesWidget("right", FOUND_RIGHT).lines[10].endswith("(νAⁿ)<sub>j</sub>, and KL under a diffeomorphism.")

@@ -10,8 +10,9 @@ app = marimo.App(width="full", app_title="Errata · Quoin lab")
 
 with app.setup:
     from quoin import notes
+    from quoin.lab.parts.errata_rows import FOUND_RIGHT, errata_tags
     from quoin.lab.parts.page import exhibit_links, title
-    from quoin.lab.parts.widget import ItemsWidget
+    from quoin.lab.parts.widget import ItemsWidget, LinesWidget
 
     TEACH_MOST = ("DE56", "DE19", "ZE25", "DE32", "DE48")
 
@@ -45,7 +46,14 @@ def _(errata, first):
         [entry for entry in errata.values() if entry not in first],
         exhibit_links(printed=True),
         filtered=True,
+        tags=errata_tags(),
     )
+    return
+
+
+@app.cell
+def _():
+    LinesWidget("Looked at and found right", FOUND_RIGHT)
     return
 
 
