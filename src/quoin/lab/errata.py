@@ -40,10 +40,10 @@ def _(first):
 
 
 @app.cell
-def _(errata, first):
+def _(errata):
     ItemsWidget(
         "All of them",
-        [entry for entry in errata.values() if entry not in first],
+        list(errata.values()),
         exhibit_links(printed=True),
         filtered=True,
         tags=errata_tags(),

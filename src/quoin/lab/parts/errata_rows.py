@@ -6,7 +6,7 @@ from quoin import notes
 
 __all__ = ["CLASSES", "FOUND_RIGHT", "errata_tags"]
 
-NOTES = {"Z": "Z ids", "D": "D ids", "M": "M ids"}  # each author's ids begin with one letter
+NOTES = {"Z": "Zhao", "D": "Diehl", "M": "McAllester"}
 
 # What kind of slip each erratum is, in the words that the page shows.
 CLASSES: dict[str, tuple[str, ...]] = {
