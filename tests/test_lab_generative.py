@@ -174,10 +174,27 @@ def test_walk_back(tmp_path):
 @pytest.mark.deep
 def test_ask_for_a_digit(tmp_path):
     models = {"run": tiny("diffusion-digits", tmp_path)}
-    right, spread, plain = numbers("ask-for-a-digit", models)
-    assert spread == plain > 0
-    assert 0 <= right <= 1
-    assert numbers("ask-for-a-digit", models, guidance=3.0)[1] != plain
+    first = EXHIBITS["ask-for-a-digit"].view({}, models)
+    right, coverage, spread = (number.value for number in first.numbers)
+    assert spread > 0
+    assert f"At guidance 1: {right:.2f}, {coverage:.2f} and {spread:.3f}." in first.note
+    for digit in (8, 3):
+        for guidance in (1.0, 3.0):
+            right, coverage, spread = numbers("ask-for-a-digit", models, digit=digit, guidance=guidance)
+            labels, generator = torch.full((16,), digit), torch.Generator().manual_seed(0)
+            with torch.no_grad():
+                images = models["run"].model.sample(
+                    16, labels=labels, guidance_scale=guidance, num_steps=10, generator=generator
+                )
+            test = models["run"].load_task().data.test
+            samples, real = images.flatten(1).double().numpy(), test.features.flatten(1).double().numpy()
+            targets = test.targets.numpy()
+            apart = np.linalg.norm(samples[:, None] - real, axis=2)
+            assert right == np.mean(targets[apart.argmin(axis=1)] == digit)
+            own = real[targets == digit]
+            radii = np.sort(np.linalg.norm(own[:, None] - own, axis=2), axis=1)[:, 5]
+            assert coverage == pytest.approx(np.mean(apart[:, targets == digit].min(axis=0) <= radii))
+            assert spread == pytest.approx(samples.std(axis=0, ddof=1).mean(), rel=1e-5)
 
 
 @pytest.mark.deep

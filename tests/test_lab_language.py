@@ -1,8 +1,8 @@
 """What the page on language models shows, against counts in plain Python, products of probabilities and numpy."""
 
 import base64
-import itertools
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -64,26 +64,45 @@ def test_a_text_that_no_model_can_read_is_one_line(runs):
 
 
 @pytest.mark.parametrize("state", states(SMOOTHING))
+@pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("text", ["abacabadabcaab", "aaab", "abcabcabca"])
-def test_smoothed_rows(state, text):
-    given = SMOOTHING.parse({**state, "text": text})
-    epsilon, letters = given["epsilon"], sorted(set(text))
-    pairs, singles = Counter(itertools.pairwise(text)), Counter(text)
-    successors = Counter(text[:-1])
-    unigram = {letter: (singles[letter] + 1 / len(letters)) / (len(text) + 1) for letter in letters}
+def test_smoothed_rows(state, order, text):
+    state = {**state, "text": text, "order": [order, 0]}
+    epsilon, letters = SMOOTHING.parse(state)["epsilon"], sorted(set(text))
+    printed = state.get("printed", False) and order > 1
+    grams = Counter(text[at : at + order] for at in range(len(text) - order + 1))
+    occur = Counter(text[at : at + order - 1] for at in range(len(text) - order + 2))
+    successors = Counter(text[at : at + order - 1] for at in range(len(text) - order + 1))
+    singles = Counter(text)
+    lower = {each: (singles[each] + 1 / len(letters)) / (len(text) + 1) if order > 1 else 1 / len(letters)
+             for each in letters}  # fmt: skip
 
     def probability(before, after):
-        total = (singles if given["printed"] else successors)[before] + epsilon
-        above = pairs[before, after] + epsilon * unigram[after]
-        if successors[before] + epsilon == 0:  # nothing follows it, and nothing is added: single letters decide
-            return 0.0 if given["printed"] else unigram[after]
-        return above / total
+        if successors[before] + epsilon == 0:  # nothing follows it, and nothing is added: the lower order decides
+            return 0.0 if printed else lower[after]
+        total = (occur if printed else successors)[before] + epsilon
+        return (grams[before + after] + epsilon * lower[after]) / total
 
-    total, backwards = (number.value for number in SMOOTHING.view({**state, "text": text}).numbers)
-    assert total == pytest.approx(sum(probability(text[-1], after) for after in letters), abs=1e-9)
-    costs = [probability(before, after) for before, after in itertools.pairwise(text[::-1])]
+    total, backwards = (number.value for number in SMOOTHING.view(state).numbers)
+    last = text[len(text) - order + 1 :]
+    assert total == pytest.approx(sum(probability(last, after) for after in letters), abs=1e-9)
+    turned = text[::-1]
+    windows = [turned[at : at + order] for at in range(len(text) - order + 1)]
+    costs = [probability(each[:-1], each[-1]) for each in windows]
     expected = math.inf if 0.0 in costs else math.exp(-sum(map(math.log, costs)) / len(costs))
     assert backwards == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("last", ["b", "d"])  # ab was followed before, ad never was
+def test_of_pairs_before_a_letter_the_most_frequent_have_a_row(last):
+    text = "abcdefgabcdegfedcbaga" + last
+    view = SMOOTHING.view({"order": [3, 0], "text": text})
+    rows = re.findall(r'class="tick"[^>]*>([a-g]{2})<', view.picture.svg())
+    assert len(rows) == 2 * 9
+    assert {"ab", "bc", "cd", "de"} <= set(rows)  # those that occur twice
+    followed = {text[at : at + 2] for at in range(len(text) - 2)}
+    assert text[-2:] in rows
+    assert f"{len(followed - set(rows))} more occur" in view.picture.svg()
 
 
 def test_the_printed_row_sums_to_seven_ninths():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -153,3 +154,20 @@ def test_the_plane_and_the_readers_digit(run):
         more.append(iwae)
     assert more[1] <= more[0] + 0.05
     assert torch.isfinite(encoded.means).all()
+
+
+@pytest.mark.parametrize("sigma", [1.0, 0.3, 2.0, 0.65])
+@pytest.mark.parametrize("apart", [0.1, 1.9, 1.98, 2.02, 2.4, 3.7])
+def test_two_components_have_two_peaks_beyond_two_deviations(apart, sigma):
+    half = apart * sigma / 2
+    if not 0.1 <= half <= 4:
+        return
+    found, distance = numbers("one-peak-or-two", apart=[half, 0.0], sigma=sigma)
+    assert distance == pytest.approx(apart)
+    x = np.linspace(-half - sigma, half + sigma, 400_001)
+    density = sum(stats.norm(mean, sigma).pdf(x) for mean in (-half, half))
+    inner = density[1:-1]
+    peaks = x[1:-1][(inner > density[:-2]) & (inner >= density[2:])]
+    assert found == str(len(peaks)) == ("2" if apart > 2 else "1")
+    view = EXHIBITS["one-peak-or-two"].view({"apart": [half, 0.0], "sigma": sigma})
+    assert len(re.findall("<title>a peak</title>", view.picture.svg())) == len(peaks)

@@ -65,9 +65,15 @@ def test_a_crease_runs_through_its_point_and_square_to_it():
 
 
 def test_deeper_creases_are_broken_and_the_printed_order_is_too_large():
-    assert [number.text for number in FOLD.view({"layers": 2}).numbers[1:]] == ["121", "64.0"]
-    printed = FOLD.view({"layers": 2, "printed": True}).numbers[2]
-    assert (printed.value, printed.printed) == (576, True)
+    # of n units 1 + n + n(n-1)/2 regions a layer; the order is (n/2)^(2(layers-1)) n^2, printed with n over 2 for n/2
+    for count, most, order, wrong in ((5, 16**2, 6.25 * 25, 100 * 25), (4, 11**2, 4 * 16, 36 * 16)):
+        state = {"creases": [list(foot) for foot in mlp.CREASES[:count]], "layers": 2}
+        assert [number.value for number in FOLD.view(state).numbers[1:]] == [str(most), order]
+        printed = FOLD.view({**state, "printed": True}).numbers[2]
+        assert (printed.value, printed.printed) == (wrong, True)
+        assert str(most) in FOLD.surprise
+        assert str(wrong) in FOLD.surprise
+    assert "A 2-5-1 network" in FOLD.view({}).note  # the storyboard's
     assert not FOLD.view({"creases": random_creases(4, 6)}).reached
     assert "21 parameters" in FOLD.view({"creases": random_creases(4, 5)}).note
 

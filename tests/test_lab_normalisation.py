@@ -78,15 +78,18 @@ def test_one_gives_beta_and_two_a_sign():
     assert numbers(a_batch_of_two, size=2)[1] == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.parametrize("depth", [50, 2, 60, 17])
 @pytest.mark.parametrize("norm", [1.0, 0.05, 1.5, 0.3, 0.75, 1.2])
-def test_the_gradient_by_block(norm):
-    kept, smallest, _ = numbers(skip, body=BODIES[2], norm=norm, printed=True)  # I - norm I, forty-nine times
-    assert kept == pytest.approx(abs(1 - norm) ** 49, rel=1e-6, abs=1e-300)
+def test_the_gradient_by_block(norm, depth):
+    given = {"norm": norm, "depth": [depth, 1.0]}
+    # I - norm I, once for each block behind the first
+    kept, smallest, _ = numbers(skip, **given, body=BODIES[2], printed=True)
+    assert kept == pytest.approx(abs(1 - norm) ** (depth - 1), rel=1e-6, abs=1e-300)
     assert smallest == pytest.approx(abs(1 - norm))
-    kept, smallest, promised = numbers(skip, body=BODIES[0], norm=norm, printed=True)
-    assert max(0, 1 - norm) ** 49 <= kept <= (1 + norm) ** 49
+    kept, smallest, promised = numbers(skip, **given, body=BODIES[0], printed=True)
+    assert max(0, 1 - norm) ** (depth - 1) <= kept <= (1 + norm) ** (depth - 1)
     assert smallest >= max(0, 1 - norm) - 1e-9
-    assert numbers(skip, body=BODIES[1], norm=norm)[0] <= norm**49
+    assert numbers(skip, **given, body=BODIES[1])[0] <= norm ** (depth - 1) * (1 + 1e-12)
     assert promised > 0
 
 
@@ -116,11 +119,12 @@ def test_your_column_in_train_and_eval():
     assert apart == pytest.approx(float((trained - layer.eval()(x)).square().mean().sqrt().detach()), rel=1e-6)
 
 
+@pytest.mark.parametrize("depth", [DEPTH, 7])
 @pytest.mark.parametrize(("body", "shortcut"), [(BODIES[0], 1.0), (BODIES[1], 0.0)])
-def test_the_gradient_by_hand(body, shortcut):
+def test_the_gradient_by_hand(body, shortcut, depth):
     generator = torch.Generator().manual_seed(0)
-    weights = [dense_body(WIDTH, 0.9, generator)[0].weight.detach().numpy() for _ in range(DEPTH)]
     x = torch.randn(1, WIDTH, generator=generator, dtype=torch.float64)[0].numpy()
+    weights = [dense_body(WIDTH, 0.9, generator)[0].weight.detach().numpy() for _ in range(depth)]
     jacobians = []
     for weight in weights:
         h = np.tanh(weight @ x)
@@ -129,7 +133,7 @@ def test_the_gradient_by_hand(body, shortcut):
     gradient = np.ones(WIDTH)  # of the sum, at the last block's output
     for jacobian in reversed(jacobians[1:]):
         gradient = jacobian.T @ gradient
-    kept, smallest = numbers(skip, body=body, norm=0.9)
+    kept, smallest = numbers(skip, body=body, norm=0.9, depth=[depth, 1.0])
     assert kept == pytest.approx(np.linalg.norm(gradient) / math.sqrt(WIDTH), rel=1e-6)
     assert smallest == pytest.approx(np.linalg.svd(jacobians[0])[1][-1], rel=1e-6)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from quoin import notes
 from quoin.errors import UserError
+from quoin.lab.catalog import PAGES
 from quoin.lab.parts import (
     DragPoints,
     File,
@@ -23,14 +24,18 @@ from quoin.lab.parts import (
     Switch,
     Text,
     digits,
+    exhibits_of,
     read_table,
     ticks,
 )
+from quoin.lab.parts.errata_rows import CLASSES, FOUND_RIGHT, errata_tags
 from quoin.lab.parts.exhibit import exhibit, exhibit_of
 from quoin.lab.parts.formula import parse_formula
 from quoin.lab.parts.marks import kept_inside, scripts, text_width, words_on
+from quoin.lab.parts.proofs import outcome_html, outcomes
 from quoin.lab.parts.trained import TrainedModel
-from quoin.lab.parts.widget import ExhibitWidget, ItemsWidget
+from quoin.lab.parts.widget import ExhibitWidget, ItemsWidget, LinesWidget
+from quoin.notes.claims import collect
 from quoin.plot.palette import DARK, LIGHT, contrast
 
 # ---- formulas ----------------------------------------------------------------------------------------------------
@@ -185,15 +190,42 @@ def test_what_is_not_finite_is_drawn_nowhere():
         ("ℝ^{d_in}", "ℝ<sup>d<sub>in</sub></sup>"),
         ("(Σ|x_i|^p)^(1/p)", "(Σ|x<sub>i</sub>|<sup>p</sup>)<sup>1/p</sup>"),
         ("P_Φ(y|x) < a_ b", "P<sub>Φ</sub>(y|x) &lt; a_ b"),
+        ("n^(-1/(d+4)) e^-40 (A + c)^-1", "n<sup>-1/(d+4)</sup> e<sup>-40</sup> (A + c)<sup>-1</sup>"),
+        ("E e^⟨a,x⟩ p", "E e<sup>⟨a,x⟩</sup> p"),
+        (
+            "`up_probability` and nn.functional.layer_norm",
+            "<code>up_probability</code> and <code>nn.functional.layer_norm</code>",
+        ),
+        ("a_-", "a<sub>-</sub>"),
     ],
 )
 def test_indices_are_set_low_and_powers_high(text, expected):
     assert scripts(text) == expected
 
 
-def test_no_title_of_the_notes_shows_how_an_index_is_typed():
-    shown = [re.sub("<[^>]*>", "", scripts(title)) for title in notes.titles().values()]
-    assert [words for words in shown if re.search(r"[_^]\S", words)] == []
+def as_read(html):
+    """The words of a page as they are read: without its tags, and without what is code."""
+    return re.sub("<[^>]*>", "", re.sub("<code>.*?</code>", "", html))
+
+
+def test_no_title_and_no_claim_of_the_notes_shows_how_an_index_is_typed():
+    lines = [*notes.titles().values(), *(claim.statement for claim in collect())]
+    assert len(lines) > 700
+    shown = [as_read(scripts(line)) for line in lines]
+    assert [words for words in shown if re.search(r"[_^]\S|[`\\]", words)] == []
+
+
+def test_what_an_id_says_is_set_like_its_title():
+    hovered = {id: html for name in PAGES for each in exhibits_of(name) for id, html in ExhibitWidget(each).spec["ids"]}
+    assert len(hovered) > 350
+    assert [id for id, html in hovered.items() if re.search(r"[_^]\S|[`\\]", as_read(html))] == []
+    assert hovered["D5-24"].startswith("Conditional Gaussian: mean μ<sub>X</sub> + Σ<sub>XY</sub>Σ<sub>YY</sub>")
+
+
+def test_a_verdict_is_set_like_a_title():
+    found = "".join(map(outcome_html, outcomes(("DE25",))))
+    assert "<code>torch.nn.functional.layer_norm</code>" in found
+    assert "‖x‖<sub>p</sub> &lt;= n<sup>1/p</sup>" in outcome_html(outcomes(("Z2.4",))[0])
 
 
 @pytest.mark.parametrize("role", ["model", "change", "hand", "hidden", "ink", "faint", "printed", "series-6"])
@@ -328,3 +360,21 @@ def test_a_model_is_trained_once_kept_whole_and_stopped_without_a_trace(tmp_path
     wrong._process.wait(300)
     assert "nosuchdata" in wrong.error
     assert "\n" not in wrong.error
+
+
+def test_every_erratum_has_a_note_a_class_and_an_area_to_choose():
+    errata = [entry for entry in notes.entries() if entry.id[1] == "E"]
+    tags = errata_tags()
+    assert set(tags) == {entry.id for entry in errata}
+    # as they were counted when the errata were written
+    assert [len(ids) for ids in CLASSES.values()] == [48, 29, 49, 2]
+    assert sum(map(len, CLASSES.values())) == len({id for ids in CLASSES.values() for id in ids}) == 128
+    assert all(tags[entry.id]["area"] == notes.areas()[entry.area] for entry in errata)
+    assert all(
+        {"Zhao": "Z", "Diehl": "D", "McAllester": "M"}[tags[entry.id]["note"]] == entry.id[0] for entry in errata
+    )
+    spelling = [entry for entry in errata if tags[entry.id]["class"] == "spelling"]
+    assert not any(entry.claims for entry in spelling)
+    widget = ItemsWidget("all", errata, filtered=True, tags=tags)
+    assert [item["tags"] for item in widget.items] == [tags[entry.id] for entry in errata]
+    assert LinesWidget("right", FOUND_RIGHT).lines[10].endswith("(νAⁿ)<sub>j</sub>, and KL under a diffeomorphism.")

@@ -4,9 +4,12 @@ import math
 import random
 import re
 
+import numpy as np
 import pytest
 
 from quoin.lab.parts import exhibit_of
+from quoin.lab.parts.normal_pictures import ellipse
+from quoin.lab.parts.sliced_normal import held_normal
 from quoin.lab.probability import ill_or_not, pair_them, slice_it, the_typewriter, two_columns, your_die
 
 
@@ -14,12 +17,43 @@ def numbers(show, **state):
     return [number.value for number in exhibit_of(show).view(state).numbers]
 
 
-@pytest.mark.parametrize(("rho", "y"), [(0.3, 0.0), (-0.95, 3.0), (0.95, -3.0), (0.5, 1.3), (-0.2, 2.2), (0.0, 1.0)])
-def test_a_slice_of_a_normal(rho, y):
-    variance, mean, wrong = numbers(slice_it, correlation=rho, y=[-2.9, y], printed=True)
-    assert variance == pytest.approx(1 - rho**2, rel=1e-5)
-    assert mean == pytest.approx(rho * y, abs=1e-5)
-    assert wrong == pytest.approx(1.0)
+@pytest.mark.parametrize("sigma_y", [1.2, 0.4, 1.6, 1.0])
+@pytest.mark.parametrize(("rho", "y"), [(0.3, 0.8), (-0.95, 3.0), (0.95, -3.0), (0.5, 1.3), (-0.2, 2.2), (0.0, 1.0)])
+def test_a_slice_of_a_normal(rho, y, sigma_y):
+    tip = [2 * rho, 2 * sigma_y]
+    # by the density itself, on a fine grid: no formula of the conditional normal
+    x = np.linspace(-14, 14, 40_001)
+    s_xy, s_yy = rho * sigma_y, sigma_y**2
+    det = s_yy - s_xy**2
+
+    def moments(square, of_y):
+        joint = np.exp(-square / 2) / (2 * math.pi * math.sqrt(det))
+        density = joint / (of_y * math.exp(-(y**2) / 2 / s_yy)) * (x[1] - x[0])
+        mean = (x * density).sum() / density.sum()
+        return ((x - mean) ** 2 * density).sum() / density.sum(), mean, density.sum()
+
+    square, of_y = (s_yy * x**2 - 2 * s_xy * x * y + y**2) / det, 1 / math.sqrt(2 * math.pi * s_yy)
+    right = moments(square, of_y)
+    assert numbers(slice_it, shape=tip, y=[-3.2, y]) == pytest.approx(right[:2], abs=2e-5, rel=1e-4)
+    assert right[2] == pytest.approx(1)
+    lost = moments(x**2 - 2 * s_xy / s_yy * x * y + y**2 / s_yy, of_y)
+    squared = moments((s_yy * x**2 - 2 * s_xy**2 * x * y + y**2) / det, of_y)
+    rootless = moments(square, 1 / (math.sqrt(2 * math.pi) * s_yy))
+    for id, expected in (("DE44", lost[0]), ("DE45", squared[1]), ("DE46", rootless[2])):
+        wrong = numbers(slice_it, shape=tip, y=[-3.2, y], printed=id)[2]
+        assert wrong == pytest.approx(expected, abs=2e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize("tip", [(0.6, 2.4), (-1.9, 0.8), (1.9, 3.2), (0.3, 1.1)])
+def test_the_ellipse_is_held_where_it_reaches_farthest_up(tip):
+    ring = ellipse(held_normal(tip), 2.0).double()
+    farthest = ring[ring[:, 1].argmax()]  # of 72 points, so within a step of it
+    assert float(ring[:, 1].max()) == pytest.approx(tip[1], rel=2e-3)
+    assert abs(float(farthest[0]) - tip[0]) < 2 * 2 * math.pi / 72
+    assert float(ring[:, 0].max()) == pytest.approx(2, rel=2e-3)  # the deviation of X is 1
+    svg = exhibit_of(slice_it).view({"shape": list(tip)}).picture.svg()
+    drawn = re.search(r'data-name="shape"[^>]*data-x="([^"]*)" data-y="([^"]*)"', svg).groups()
+    assert [float(each) for each in drawn] == pytest.approx(tip, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -72,19 +106,35 @@ def test_the_typewriter_returns_in_every_block(n, omega):
     assert visits == sum(j / m <= omega + 1e-7 and omega + 1e-7 < (j + 1) / m for m, j in blocks[:n])
 
 
-@pytest.mark.parametrize(
-    ("count", "others", "mean"), [(2, 2, 0.0), (2, 2, 1.0), (4, 0, 0.0), (1, 1, 0.5), (0, 0, 0.3), (3, 1, 0.0)]
-)
-def test_moments_of_a_normal_pair(count, others, mean):
-    paired, exact, ways = numbers(pair_them, count=count, others=others, mean=mean)
-    known = {(2, 2): 4.0, (4, 0): 12.0, (1, 1): 1.0, (0, 0): 1.0, (3, 1): 6.0}  # Isserlis, by hand, with 2, 1, 1
-    assert paired == pytest.approx(known[count, others])
-    assert ways == {4: 3, 2: 1, 0: 1}[count + others]
-    if (count, others, mean) == (2, 2, 1.0):  # E[(X+1)²(Y+1)²] = 4 + (2 + 1 + 4·1) + 1
-        assert exact == pytest.approx(12.0)
-        assert paired != pytest.approx(exact)
-    elif mean == 0:
-        assert exact == pytest.approx(paired)
+MOMENTS = {0: 1, 1: 0, 2: 1, 3: 0, 4: 3, 5: 0, 6: 15}  # of a standard normal
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0, 0.4])
+@pytest.mark.parametrize("letters", ["XXXX", "XXYY", "XY", "", "XXXY", "YXYXYX", "XYY", "YYYYYY"])
+def test_moments_of_a_normal_pair(letters, mean):
+    factors = [" XY".index(letter) for letter in letters.ljust(6)]
+    paired, exact, ways = numbers(pair_them, factors=factors, mean=mean)
+    x, y = letters.count("X"), letters.count("Y")
+    # X = U + m and Y = U + V + m for independent standard U, V have variances 1, 2 and covariance 1: by the binomial
+    # theorem, without a pairing
+    expected = sum(
+        math.comb(x, i) * math.comb(y, j) * math.comb(y - j, k)
+        * mean ** (x - i + k) * MOMENTS[i + y - j - k] * MOMENTS[j]
+        for i in range(x + 1)
+        for j in range(y + 1)
+        for k in range(y - j + 1)
+    )  # fmt: skip
+    assert exact == pytest.approx(expected)
+    assert ways == (math.prod(range(1, x + y, 2)) if (x + y) % 2 == 0 else 0)
+    assert mean > 0 or paired == pytest.approx(exact)
+
+
+def test_pairing_says_twelve_where_the_moment_is_ten():
+    assert numbers(pair_them, mean=1.0) == [12, 10, 3]
+    assert numbers(pair_them) == [3, 3, 3]
+    # as printed a pair is two means: three pairings of products of (1, 1), and of (0, 0)
+    assert numbers(pair_them, mean=1.0, printed=True)[2] == "(3, 3)"
+    assert numbers(pair_them, printed=True)[2] == "(0, 0)"
 
 
 def test_two_columns_are_conditioned_as_a_regression():

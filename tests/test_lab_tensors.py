@@ -9,8 +9,9 @@ import torch
 
 from quoin.errors import UserError
 from quoin.lab import tensors
-from quoin.lab.parts import exhibit_of
+from quoin.lab.parts import digits, exhibit_of
 from quoin.lab.parts.tensor_pictures import UNREACHED, ball, length, parse_matrix, rank_of_the_limit, two_terms
+from quoin.lab.tensors import EXPONENTS
 
 LEGS = exhibit_of(tensors.legs)
 BALLS = exhibit_of(tensors.balls)
@@ -82,37 +83,39 @@ def test_specs_that_do_not_fit(spec, shapes, message):
 def states():
     chance = random.Random(2)
     point = lambda: [chance.uniform(-1.6, 1.6), chance.uniform(-1.6, 1.6)]  # noqa: E731
-    ends = [([-0.05, 1.0], [1.0, 0.05], 0.5), ([-1.6, -1.6], [1.6, 1.6], 0.0), ([1.6, 1.6], [-1.6, 1.0], 3.3)]
-    return ends + [(point(), point(), chance.uniform(0.1, 3)) for _ in range(3)]
+    ends = [([-0.05, 1.0], [1.0, 0.05], 2.0), ([-1.6, -1.6], [1.6, 1.6], EXPONENTS[-1]), ([1.6, 1.6], [-1.6, 1.0], 0.3)]
+    return ends + [(point(), point(), chance.choice(EXPONENTS)) for _ in range(5)]
 
 
-@pytest.mark.parametrize(("x", "y", "inverse"), states())
-def test_lengths_and_triangles(x, y, inverse):
+@pytest.mark.parametrize(("x", "y", "p"), states())
+def test_lengths_and_triangles(x, y, p):
     def size(v):
-        if inverse == 0:
+        if p == EXPONENTS[-1]:
             return max(map(abs, v))
-        return sum(abs(each) ** (1 / inverse) for each in v) ** inverse
+        return sum(abs(each) ** p for each in v) ** (1 / p)
 
-    view = BALLS.view({"x": x, "y": y, "inverse": inverse})
+    view = BALLS.view({"x": x, "y": y, "p": p})
     detour = size(x) + size(y) - size([a + b for a, b in zip(x, y)])
     assert view.numbers[0].value == pytest.approx(detour, abs=1e-9)
     assert view.numbers[1].value == pytest.approx(size(x))
-    assert inverse > 1 or view.numbers[0].value > -1e-9
+    assert view.numbers[2].value == pytest.approx(size([a + b for a, b in zip(x, y)]))
+    assert f"p = {'∞' if p == EXPONENTS[-1] else digits(p)}:" in view.picture.alt
+    assert p < 1 or view.numbers[0].value > -1e-9
     assert view.reached == (detour < -1e-9)
 
 
 def test_below_one_the_detour_is_shorter():
-    assert BALLS.view({"inverse": 2.0}).reached
-    assert not BALLS.view({"inverse": 1.0}).reached
+    assert BALLS.view({"p": 0.5}).reached
+    assert not BALLS.view({"p": 1.0}).reached
     # p = 1/2: the ball passes (1/4, 1/4), inside the segment from (1, 0) to (0, 1)
     assert min(math.hypot(*point) for point in ball(0.5, False)) == pytest.approx(math.sqrt(2) / 4)
 
 
 def test_without_bars_signs_cancel():
-    view = BALLS.view({"x": [-1.0, 1.0], "inverse": 1.0, "printed": True})
+    view = BALLS.view({"x": [-1.0, 1.0], "p": 1.0, "printed": True})
     assert view.numbers[1].value == 0
     assert view.numbers[1].printed
-    assert BALLS.view({"x": [-1.0, 1.0], "inverse": 1.0}).numbers[1].value == 2
+    assert BALLS.view({"x": [-1.0, 1.0], "p": 1.0}).numbers[1].value == 2
     odd = [point for point in ball(1.0, True) if math.isfinite(point[0])]
     assert all(x + y == pytest.approx(1) for x, y in odd)
     assert len(odd) < 121

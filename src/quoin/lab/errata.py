@@ -11,8 +11,9 @@ app = marimo.App(width="full", app_title="Errata · Quoin lab")
 with app.setup:
     from quoin import notes
     from quoin.lab.exhibit_index import exhibit_links
+    from quoin.lab.parts.errata_rows import FOUND_RIGHT, errata_tags
     from quoin.lab.parts.page import title
-    from quoin.lab.parts.widget import ItemsWidget
+    from quoin.lab.parts.widget import ItemsWidget, LinesWidget
 
     TEACH_MOST = ("DE56", "DE19", "ZE25", "DE32", "DE48")
 
@@ -40,13 +41,20 @@ def _(first):
 
 
 @app.cell
-def _(errata, first):
+def _(errata):
     ItemsWidget(
         "All of them",
-        [entry for entry in errata.values() if entry not in first],
+        list(errata.values()),
         exhibit_links(printed=True),
         filtered=True,
+        tags=errata_tags(),
     )
+    return
+
+
+@app.cell
+def _():
+    LinesWidget("Looked at and found right", FOUND_RIGHT)
     return
 
 

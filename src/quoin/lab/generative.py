@@ -38,7 +38,7 @@ with app.setup:
     )
     from quoin.lab.parts.run_data import complete_upper_half, guided_digits, normalized_test_points, solver_states
     from quoin.layers import masked_conv2d_definition
-    from quoin.metrics import nearest_distances
+    from quoin.metrics import density_and_coverage_definition, nearest_distances
     from quoin.runs import Run
 
     RING = tuple((round(2 * math.cos(a), 2), round(1.4 * math.sin(a), 2)) for a in (0.2, 0.9, 1.7, 2.5, 3.1, 3.9, 4.6))
@@ -167,23 +167,24 @@ def _():
     ),
     surprise="With more guidance all are true to their class, and all alike.",
     surprise_at={"guidance": 4.0},
-    definition=generate.classifier_free_guidance_definition,
+    definition=(generate.classifier_free_guidance_definition, density_and_coverage_definition),
     needs={"run": DIGITS},
 )
 def ask_for_a_digit(digit: int, guidance: float, run: Run) -> View:
     """Samples of one class by a guided diffusion model, judged by their nearest test digits."""
-    images, spread, right = guided_digits(run, digit, guidance)
-    _, plain, _ = guided_digits(run, digit, 1.0)
-    picture = Picture(f"Sixteen samples of {digit} at guidance {guidance:g}; pixels vary by {spread:.3f}.")
-    noise_pictures.draw_digits(picture, images, 4, (120, 10, 400, 400))
+    found, plain = guided_digits(run, digit, guidance), guided_digits(run, digit, 1.0)
+    picture = Picture(f"Sixteen samples of {digit} at guidance {guidance:g}; pixels vary by {found.spread:.3f}.")
+    noise_pictures.draw_digits(picture, found.images, 4, (120, 10, 400, 400))
     return View(
         picture,
         [
-            Number("nearest test digit is of the class", right),
-            Number("deviation of a pixel", spread),
-            Number("at guidance 1", plain),
+            Number("nearest test digit is of the class", found.right),
+            Number("test digits of the class covered", found.coverage),
+            Number("deviation of a pixel", found.spread),
         ],
-        reached=guidance > 1 and right > 0.9 and spread < 0.85 * plain,
+        reached=guidance > 1 and found.right > 0.9 and found.spread < 0.85 * plain.spread,
+        note=f"At guidance 1: {plain.right:.2f}, {plain.coverage:.2f} and {plain.spread:.3f}. Covered: a sample is as "
+        "near as the fifth neighbour.",
         code=model_lines.digit_lines(digit, guidance),
     )
 

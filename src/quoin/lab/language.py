@@ -13,7 +13,7 @@ with app.setup:
 
     import torch
 
-    from quoin.data import CharTokenizer, load_text
+    from quoin.data import load_text
     from quoin.errors import UserError
     from quoin.generate import TokenSampler, beam_search, temperature_softmax, top_p_filter
     from quoin.info import entropy
@@ -37,6 +37,8 @@ with app.setup:
     from quoin.lab.parts import language_reading as reading
     from quoin.lab.parts.claim_forms import form_of
     from quoin.lab.parts.model_lines import trim_lines
+    from quoin.lab.parts.smoothed_counts import MOST_ORDER as SMOOTHED_ORDER
+    from quoin.lab.parts.smoothed_counts import draw_smoothed, smoothed_counts
     from quoin.lab.parts.text_models import LSTM, NGRAM, TRANSFORMER
     from quoin.lab.parts.text_pictures import (
         draw_beams,
@@ -44,14 +46,11 @@ with app.setup:
         draw_gradients,
         draw_next,
         draw_orders,
-        draw_pairs,
         draw_trimmed,
-        shown,
     )
     from quoin.losses import token_nll_definition
     from quoin.metrics import perplexity
-    from quoin.models import kneser_ney_ngram, laplace_bigram, laplace_unigram, ngram_counts_definition
-    from quoin.notes.claims.language import contexts_are_counted
+    from quoin.models import kneser_ney_ngram, laplace_bigram, laplace_trigram, laplace_unigram
     from quoin.notes.claims.translation import the_end_is_a_factor
 
     NAMES: tuple[str, ...] = ("n-gram", "LSTM", "Transformer")
@@ -113,60 +112,44 @@ def _():
 @exhibit(
     "Smoothing",
     ids="Z9.4 Z9.5 Z9.6 Z9.6c ZE20",
-    intro="Counts of pairs become probabilities of the next letter. ε pseudo-counts come from single letters.",
+    intro="Counts become probabilities of the next letter; ε pseudo-counts come from single letters. Drag the order.",
     controls=(
+        Handle("order", "order n", (2.0, 0.0), (1.0, 0.0), (float(SMOOTHED_ORDER), 0.0), whole=True),
         Text("text", "text", "abacabadabcaab", most=60),
         Slider("epsilon", "ε", default=0.5, choices=(0.0, 0.01, 0.1, 0.5, 1.0, 5.0, 100.0)),
         Switch("printed", "as printed: tokens counted"),
     ),
     surprise="The last letter has one successor fewer. Count tokens, as printed, and its row sums to 0.778.",
     surprise_at={"printed": True},
-    definition=(laplace_bigram, laplace_unigram),
+    definition=(laplace_unigram, laplace_bigram, laplace_trigram),
 )
-def smoothing(text: str, epsilon: float, printed: bool) -> View:
-    """Counts of pairs in a small text, and the smoothed probabilities."""
+def smoothing(order: tuple[float, float], text: str, epsilon: float, printed: bool) -> View:
+    """Counts of letters, pairs or triples in a small text, and the smoothed probabilities."""
     if len(text) < 3 or len(set(text)) > MOST_SYMBOLS:
         got = f"{len(text)} with {len(set(text))} different"
         raise UserError(f"expected 3 characters or more, at most {MOST_SYMBOLS} different, got {got}; change the text")
-    tokenizer = CharTokenizer.fit(text)
-    tokens, letters = tokenizer.encode(text), [shown(each) for each in tokenizer.characters]
-    m = len(letters)
-    pairs = ngram_counts_definition(tokens, m, 2)
-    unigram = laplace_unigram(torch.bincount(tokens, minlength=m).double(), 1.0)
-    table = laplace_bigram(pairs, unigram, epsilon)
-    if printed:  # the same counts and pseudo-counts, over another total
-        totals = [form_of(contexts_are_counted, which)(tokens, m).double() + epsilon for which in (False, True)]
-        table = table * (totals[0] / totals[1].clamp_min(1e-300)).unsqueeze(1)
-    last = int(tokens[-1])
-    total = float(table[last].sum())
-    backwards = tokens.flip(0)
-    costs = -table[backwards[:-1], backwards[1:]].log()
-    picture = Picture(
-        f"Pairs of {m} letters, smoothed by {epsilon:g}; the row of “{letters[last]}” sums to {total:.3f}."
-    )
-    draw_pairs(picture, pairs, table, letters, "printed" if printed else "model")
-    picture.text(40, 390, f"rows: the letter before; the text ends with “{letters[last]}”", role="faint", size=13)
-    name = "printed" if printed else "right"
+    n = round(order[0])
+    found = smoothed_counts(text, n, epsilon, printed)
+    total, context = float(found.table[found.last].sum()), found.contexts[found.last]
+    row = f"the row of “{context}”" if context else "the row"
+    wrong = printed and n > 1  # without a context there is nothing to miscount
+    picture = Picture(f"Order {n} of {len(found.letters)} letters, smoothed by {epsilon:g}; {row} sums to {total:.3f}.")
+    draw_smoothed(picture, found, n, "printed" if wrong else "model")
     return View(
         picture,
         [
-            Number(f"sum of the row of “{letters[last]}”", total, printed=printed),
-            Number("perplexity of the text read backwards", float(perplexity(costs)), printed=printed),
+            Number(f"sum of {row}", total, printed=wrong),
+            Number("perplexity of the text read backwards", float(perplexity(found.backwards)), printed=wrong),
         ],
         reached=total < 0.999,
-        note="With ε = 0 a pair that never occurred costs infinitely many bits: one zero, and perplexity is infinite.",
+        note="A single letter has no context: its printed form is right."
+        if printed and n == 1
+        else "With ε = 0 what never occurred costs infinitely many bits: one zero, and perplexity is infinite.",
         code=(
-            "from quoin.data import CharTokenizer\n"
-            "from quoin.models import laplace_bigram, laplace_unigram, ngram_counts_definition\n"
-            "from quoin.notes.claims.language import contexts_are_counted as claim\n"
-            f"tokens, m = CharTokenizer.fit({text!r}).encode({text!r}), {m}\n"
-            "unigram = laplace_unigram(ngram_counts_definition(tokens, m, 1).double(), 1.0)\n"
-            f"row = laplace_bigram(ngram_counts_definition(tokens, m, 2), unigram, {epsilon!r})[tokens[-1]]\n"
-            f"counts = [form(tokens, m)[tokens[-1]] + {epsilon!r} for form in (claim.right, claim.{name})]\n"
-            "print(float(row.sum() * counts[0] / counts[1]))"
-        )
-        if epsilon > 0
-        else "",
+            "from quoin.lab.parts.smoothed_counts import smoothed_counts\n"
+            f"found = smoothed_counts({text!r}, {n}, {epsilon!r}, {printed!r})\n"
+            "print(float(found.table[found.last].sum()))"
+        ),
     )
 
 

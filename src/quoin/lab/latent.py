@@ -37,7 +37,8 @@ with app.setup:
     from quoin.lab.parts.claim_forms import form_of
     from quoin.lab.parts.elbo_forms import LINE, SEEN, decoder_losses, gradient_cloud, gradient_forms
     from quoin.lab.parts.em_states import COVARIANCE, MEANS, em_states, encoded_digits
-    from quoin.lab.parts.model_lines import plane_lines
+    from quoin.lab.parts.model_lines import bound_lines, plane_lines
+    from quoin.lab.parts.two_hills import draw_hills, two_hills
     from quoin.models import em_step, em_step_definition
     from quoin.notes.claims.elbo import bound_with_its_divergence, exact_noise
     from quoin.notes.claims.latent import divergence_to_the_standard_normal
@@ -121,6 +122,43 @@ def _():
 
 @app.function
 @exhibit(
+    "One peak or two?",
+    ids="D6-9 D6-9c",
+    intro="Two components of equal weight (sky) and their sum. Drag the mean at the right towards the other.",
+    controls=(
+        Handle("apart", "the second mean", (1.5, 0.0), (0.1, 0.0), (4.0, 0.0)),
+        Slider("sigma", "σ of both", 0.3, 2.0, 1.0, step=0.05),
+    ),
+    surprise="Two components need not show: up to 2σ apart their sum has one peak, exactly then.",
+    surprise_at={"apart": [0.95, 0.0]},
+    definition=prob.modes_1d,
+)
+def one_peak_or_two(apart: tuple[float, float], sigma: float) -> View:
+    """The density of two equal normals on the line, and its peaks."""
+    distance = 2 * apart[0]  # the means are at minus and plus what is dragged
+    mixture, peaks = two_hills(distance, sigma)
+    picture = Picture(f"Means {distance / sigma:.2f} σ apart: {len(peaks)} {'peak' if len(peaks) == 1 else 'peaks'}.")
+    draw_hills(picture, mixture, peaks)
+    return View(
+        picture,
+        [Number("peaks", str(len(peaks))), Number("means apart by", distance / sigma, "σ")],
+        reached=len(peaks) == 1,
+        code=(
+            "from quoin.lab.parts.two_hills import two_hills\n"
+            f"mixture, peaks = two_hills({distance!r}, {sigma!r})\n"
+            "print(len(peaks))"
+        ),
+    )
+
+
+@app.cell
+def _():
+    play(one_peak_or_two)
+    return
+
+
+@app.function
+@exhibit(
     "The bound and the gap",
     ids="D6-17 D6-18 D6-19 D6-20 M29 D6-26 DE56",
     intro="Drag q over the posterior. The two bars always add up to ln p(x).",
@@ -172,27 +210,7 @@ def the_bound(q: tuple[float, float], printed: bool) -> View:
             Number("six ways to write it differ by", float(six.max() - six.min()), "nats"),
         ],
         reached=printed and wrong > evidence,
-        code=bound_code(mean, std, printed),
-    )
-
-
-@app.function
-def bound_code(mean: float, std: float, printed: bool) -> str:
-    """The lines that print the bound."""
-    model = (
-        "import torch\n"
-        "from quoin.models import PPCA\n"
-        "model = PPCA(torch.ones(1, 1).double(), torch.zeros(1).double(), 0.7).requires_grad_(False)\n"
-        "x = torch.tensor([1.5]).double()\n"
-        f"mean, covariance = torch.tensor([{mean!r}]).double(), torch.tensor([[{std**2!r}]]).double()\n"
-    )
-    if not printed:
-        return model + "print(float(model.elbo(x, mean, covariance)))"
-    return model + (
-        "from quoin.prob import kl_normal\n"
-        "zero, one = torch.zeros(1).double(), torch.eye(1).double()\n"
-        "right = model.elbo(x, mean, covariance) + kl_normal(mean, covariance, zero, one)\n"
-        "print(float(right + kl_normal(zero, one, mean, covariance)))"
+        code=bound_lines(mean, std, printed),
     )
 
 

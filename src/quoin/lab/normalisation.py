@@ -31,7 +31,7 @@ with app.setup:
     )
     from quoin.lab.parts.bottleneck_pictures import bottleneck_channels, draw_channels
     from quoin.lab.parts.claim_forms import form_of
-    from quoin.lab.parts.deep_gradients import BODIES, DEPTH, WIDTH, gradients_back
+    from quoin.lab.parts.deep_gradients import BODIES, DEPTH, MOST_DEPTH, WIDTH, draw_gradients_back, gradients_back
     from quoin.lab.parts.norm_pictures import NORMS, column_of_std, draw_blocks, moved_by, outline, printed_batch_norm
     from quoin.lab.parts.open_runs import open_paths
     from quoin.lab.parts.run_modes import SIZES, classifier_of, column_modes, draw_column, draw_modes, modes_of
@@ -228,8 +228,9 @@ def _():
 @exhibit(
     "Skip",
     ids="D1.6-5 D1.6-8 D1.6-9 DE69",
-    intro="The gradient on its way back through fifty blocks. A skip makes each Jacobian I + F′.",
+    intro="The gradient on its way back through the blocks; drag the last one. A skip makes each Jacobian I + F′.",
     controls=(
+        Handle("depth", "depth", (float(DEPTH), 1.0), (2.0, 1.0), (float(MOST_DEPTH), 1.0), whole=True),
         Choice("body", "blocks", BODIES),
         Slider("norm", "norm of F′", 0.05, 1.5, 1.0, step=0.05),
         Switch("printed", "as printed: a skip keeps the gradient, without risk"),
@@ -238,33 +239,25 @@ def _():
     surprise_at={"body": BODIES[2]},
     definition=(residual_definition, gradient_norms),
 )
-def skip(body: str, norm: float, printed: bool) -> View:
+def skip(depth: tuple[float, float], body: str, norm: float, printed: bool) -> View:
     """Gradient norms by block, and the singular values of the first block's Jacobian."""
-    norms, values = gradients_back(body, norm)
+    blocks = round(depth[0])
+    norms, values = gradients_back(body, norm, blocks)
     kept = norms[0] / norms[-1]
-    picture = Picture(f"Of the gradient {kept:.2g} is left at the first of {DEPTH} blocks.")
-    box, span = (56, 28, 330, 340), (1e-12, 1e12)
-    plane = picture.axes((1, DEPTH), span, box=box, title="gradient by block", x_label="block", y_log=True)
-    plane.line(range(1, DEPTH + 1), [max(each, 1e-30) for each in norms], "change")
-    box = (430, 28, 194, 340)
-    bars = picture.axes((-0.6, WIDTH - 0.4), (0, 2.6), box=box, title="a block's singular values", x_ticks=False)
-    bars.bars(values, "model")
-    smallest = form_of(a_shortcut_is_no_guarantee, False)(norm)
-    if body != BODIES[1]:
-        bars.line([-0.6, WIDTH - 0.4], [smallest, smallest], "ink", dashed=True)
-        bars.text(WIDTH - 0.6, 2.45, "dashed: at least 1 − norm", "ink", anchor="end", size=12)
+    smallest, promised = (form_of(a_shortcut_is_no_guarantee, which)(norm) for which in (False, True))
+    picture = Picture(f"Of the gradient {kept:.2g} is left at the first of {blocks} blocks.")
+    draw_gradients_back(picture, norms, values, None if body == BODIES[1] else smallest, promised if printed else None)
     numbers = [Number("gradient kept", kept), Number("smallest singular value", values[-1])]
     if printed:
-        promised = form_of(a_shortcut_is_no_guarantee, True)(norm)
-        bars.line([-0.6, WIDTH - 0.4], [promised, promised], "printed", width=3)
         numbers.append(Number("promised, as printed: at least", promised, printed=True))
     return View(
         picture,
         numbers,
         reached=kept < 1e-9 and body != BODIES[1],
+        note=f"{blocks} blocks of {WIDTH} units.",
         code=(
             "from quoin.lab.parts.deep_gradients import gradients_back\n"
-            f"norms, singular_values = gradients_back({body!r}, {norm!r})\n"
+            f"norms, singular_values = gradients_back({body!r}, {norm!r}, {blocks})\n"
             "print(norms[0] / norms[-1])"
         ),
     )

@@ -13,12 +13,21 @@ with app.setup:
 
     import torch
 
-    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Picture, Slider, Switch, View
+    from quoin.lab.parts import Choice, DragPoints, File, Handle, Number, Paint, Picture, Slider, Switch, View
     from quoin.lab.parts import exhibit, head, play, read_table, rest  # isort: skip
     from quoin.lab.parts.cauchy_means import MOST_DRAWS, cauchy_view
-    from quoin.lab.parts.claim_forms import form_of
-    from quoin.lab.parts.normal_pictures import ellipse, exact_moment
-    from quoin.notes.claims.gaussians import inverse_covariance
+    from quoin.lab.parts.controls import printed_choice
+    from quoin.lab.parts.normal_pictures import ellipse
+    from quoin.lab.parts.paired_factors import COVARIANCE, FACTORS, draw_pairings, paired_moments, printed_sum
+    from quoin.lab.parts.sliced_normal import (
+        FORMS,
+        RADIUS,
+        SIGMA_X,
+        draw_slice,
+        held_normal,
+        printed_slice,
+        right_slice,
+    )
     from quoin.prob import (
         MultivariateNormal,
         bayes_rule,
@@ -35,7 +44,6 @@ with app.setup:
         wick_definition,
     )
 
-    GRID = torch.linspace(-3.5, 3.5, 141)
     MEASURED = [(1.2, 0.7), (0.2, 0.9), (-0.7, -0.2), (-1.1, -1.3), (0.5, 0.2), (1.9, 1.4), (-0.3, 0.1)]
 
 
@@ -49,48 +57,40 @@ def _():
 @exhibit(
     "Slice",
     ids="D5-12 D5-13 D5-24 D5-25 DE44 DE45 DE46",
-    intro="Drag the line: what is known of Y. Below, what is then known of X.",
+    intro="Drag the ellipse by its dot, and the line: what is known of Y. Below, what is then known of X.",
     controls=(
-        Handle("y", "Y is seen to be", (-2.9, 0.0), (-2.9, -3.0), (-2.9, 3.0)),
-        Slider("correlation", "correlation", -0.95, 0.95, 0.3, step=0.05),
-        Switch("printed", "as printed: the inverse without its determinant"),
+        Handle("shape", "the ellipse", (0.6, 2.4), (-1.9, 0.8), (1.9, 3.2)),
+        Handle("y", "Y is seen to be", (-3.2, -1.2), (-3.2, -3.0), (-3.2, 3.0)),
+        printed_choice(FORMS),
     ),
-    surprise="The slice moves with y and keeps its width. The printed inverse makes it too wide: 1 instead of 1 − ρ².",
-    surprise_at={"correlation": 0.9, "printed": True},
+    surprise="The slice moves with y and keeps its width. The printed inverse makes it as wide as X alone.",
+    surprise_at={"shape": [1.8, 2.4], "printed": "DE44"},
     definition=condition_normal_definition,
 )
-def slice_it(y: tuple[float, float], correlation: float, printed: bool) -> View:
-    """A joint normal density with unit variances, and X given Y = y."""
-    joint = MultivariateNormal(torch.zeros(2), torch.tensor([[1.0, correlation], [correlation, 1.0]]))
-    given = joint.condition([1], torch.tensor([y[1]]))
-    mean, variance = float(given.mean[0]), float(given.covariance[0, 0])
-    # the quadratic form of the joint density in x has 1/variance as its coefficient, whichever inverse is used
-    wrong = float(1 / form_of(inverse_covariance, True)(1.0, correlation, 1.0)[0, 0])
-    picture = Picture(f"A joint density cut at Y = {y[1]:.2f}: X then has mean {mean:.2f}, variance {variance:.2f}.")
-    plane = picture.axes((-3.5, 3.5), (-3.2, 3.2), box=(46, 26, 570, 210), title="the joint density of X and Y")
-    for radius in (1, 2, 3):
-        plane.curve(ellipse(joint, radius), "ink", width=1.2)
-    plane.line([-3.5, 3.5], [y[1], y[1]], "hand", width=2)
-    plane.handle("y", -2.9, y[1], label="Y is seen to be", along="y")
-    below = picture.axes((-3.5, 3.5), (0, 1.4), box=(46, 290, 570, 90), title="X, before and after", x_label="x")
-    below.line(GRID, normal_density_1d(GRID, torch.tensor(0.0), torch.tensor(1.0)), "faint", label="before")
-    below.line(
-        GRID, normal_density_1d(GRID, torch.tensor(mean), torch.tensor(variance).sqrt()), "model", label="given Y"
+def slice_it(shape: tuple[float, float], y: tuple[float, float], printed: str) -> View:
+    """A joint normal density, and X given Y = y."""
+    joint = held_normal(shape)
+    right, wrong = right_slice(joint, y[1]), printed_slice(printed, joint, y[1]) if printed in FORMS else None
+    rho = shape[0] / RADIUS / SIGMA_X
+    picture = Picture(
+        f"A joint density, ρ = {rho:.2f}, cut at Y = {y[1]:.2f}: X then has mean {right.mean:.2f}, "
+        f"variance {right.variance:.2f}."
     )
-    numbers = [Number("variance of X given Y", variance), Number("mean of X given Y", mean)]
-    if printed:
-        below.line(GRID, normal_density_1d(GRID, torch.tensor(mean), torch.tensor(wrong).sqrt()), "printed")
-        numbers.append(Number("variance, as printed", wrong, printed=True))
+    draw_slice(picture, joint, y[1], right, wrong)
+    numbers = [Number("variance of X given Y", right.variance), Number("mean of X given Y", right.mean)]
+    if wrong is not None:
+        name = {"DE44": "variance", "DE45": "mean", "DE46": "area"}[printed]
+        numbers.append(Number(f"{name}, as printed", getattr(wrong, name), printed=True))
     return View(
         picture,
         numbers,
-        reached=printed and wrong > 2 * variance,
+        reached=wrong is not None and wrong.variance > 2 * right.variance,
+        note=f"σ of X is {SIGMA_X:g}, of Y {shape[1] / RADIUS:.2f}; their correlation ρ is {rho:.2f}.",
         code=(
             "import torch\n"
-            "from quoin.prob import MultivariateNormal\n"
-            f"covariance = torch.tensor([[1.0, {correlation!r}], [{correlation!r}, 1.0]])\n"
-            f"given = MultivariateNormal(torch.zeros(2), covariance).condition([1], torch.tensor([{y[1]!r}]))\n"
-            "print(float(given.covariance[0, 0]))"
+            "from quoin.lab.parts.sliced_normal import held_normal\n"
+            f"joint = held_normal({tuple(shape)!r})  # by where its ellipse reaches farthest up\n"
+            f"print(float(joint.condition([1], torch.tensor([{y[1]!r}])).covariance[0, 0]))"
         ),
     )
 
@@ -286,47 +286,36 @@ def _():
 @exhibit(
     "Pair them",
     ids="D5-21 D5-22 D5-23 DE41",
-    intro="A moment of a centred normal is a sum over all ways to pair its factors.",
+    intro="A moment of a centred normal is a sum over all ways to pair its factors. Click the factors: X, Y or none.",
     controls=(
-        Slider("count", "factors of X", 0, 6, 2, step=1),
-        Slider("others", "factors of Y", 0, 4, 2, step=1),
+        Paint("factors", "factors", 1, FACTORS, 3, (1, 1, 1, 1, 0, 0)),
         Slider("mean", "mean of X and Y", 0.0, 1.0, 0.0, step=0.1),
+        Switch("printed", "as printed: E[X, X] for E[XX]"),
     ),
-    surprise="Pairing is for centred variables: with a mean of 1 it misses part of the moment.",
+    surprise="Pairing is for centred variables: with a mean of 1 it says 12 for E[XXXX], and the truth is 10.",
     surprise_at={"mean": 1.0},
     definition=(wick_definition, wick),
 )
-def pair_them(count: int, others: int, mean: float) -> View:
+def pair_them(factors: list[int], mean: float, printed: bool) -> View:
     """All pairings of the factors as arcs; the moment by Wick's formula and by the exact one with a mean."""
-    covariance = torch.tensor([[2.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
-    indices = [0] * count + [1] * others
-    paired = float(wick(covariance, indices))
-    exact = exact_moment(covariance, indices, mean)
-    ways = list(pairings(len(indices)))
-    picture = Picture(f"{len(ways)} pairings of {len(indices)} factors add up to {paired:.3g}.")
-    for number, way in enumerate(ways[:15]):
-        row, column = divmod(number, 5)
-        axes = picture.axes(
-            (-0.7, len(indices) - 0.3), (-0.5, 3.0), bare=True, box=(8 + 126 * column, 4 + 130 * row, 120, 120)
-        )
-        for a, b in way:
-            turn = torch.linspace(0, math.pi, 25)
-            middle, half = (a + b) / 2, abs(b - a) / 2
-            axes.line(middle + half * turn.cos(), half * turn.sin(), "model", width=1.8)
-        axes.points(range(len(indices)), [0] * len(indices), "ink", size=4)
-        for at, index in enumerate(indices):
-            axes.text(at, 0, "XY"[index], "faint", anchor="middle", dy=18, size=12)
-    if len(ways) > 15:
-        picture.text(20, 412, f"and {len(ways) - 15} more", role="faint")
+    indices = [level - 1 for level in factors if level]
+    paired, exact = paired_moments(indices, mean)
+    ways = len(list(pairings(len(indices))))
+    picture = Picture(f"{ways} pairings of {len(indices)} factors add up to {paired:.3g}; the moment is {exact:.3g}.")
+    draw_pairings(picture, factors)
+    last = Number("sum, as printed", printed_sum(indices, mean), printed=True) if printed else Number("pairings", ways)
     return View(
         picture,
-        [Number("sum over pairings", paired), Number("the moment", exact), Number("pairings", len(ways))],
+        [Number("sum over pairings", paired), Number("the moment", exact), last],
         reached=abs(paired - exact) > 0.5,
+        note="A pair of means, and no number: the comma makes the moments vanish."
+        if printed
+        else "Variances 1 of X and 2 of Y; their covariance is 1.",
         code=(
             "import torch\n"
             "from quoin.prob import wick\n"
-            "covariance = torch.tensor([[2.0, 1.0], [1.0, 1.0]])\n"
-            f"print(float(wick(covariance, {indices!r})))"
+            f"second_moments = torch.tensor({COVARIANCE!r}) + {mean!r} ** 2\n"
+            f"print(float(wick(second_moments, {indices!r})))"
         ),
     )
 

@@ -54,6 +54,7 @@ with app.setup:
     )
 
     STEPS = 20
+    EXPONENTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 1000.0)  # the last is ∞
 
 
 @app.cell
@@ -143,16 +144,16 @@ def _():
     controls=(
         Handle("x", "x", (-0.05, 1.0), (-1.6, -1.6), (1.6, 1.6)),
         Handle("y", "y", (1.0, 0.05), (-1.6, -1.6), (1.6, 1.6)),
-        Slider("inverse", "1/p; 0 is p = ∞", 0.0, 3.3, 0.5, 0.05),
+        Slider("p", "p", default=2.0, choices=EXPONENTS, last="∞"),
         Switch("printed", "as printed: without bars"),
     ),
     surprise="Below p = 1 the ball caves in, and the way over x is shorter than the straight one: no norm.",
-    surprise_at={"inverse": 2.0},
+    surprise_at={"p": 0.5},
     definition=norm_definition,
 )
-def balls(x: tuple[float, float], y: tuple[float, float], inverse: float, printed: bool) -> View:
+def balls(x: tuple[float, float], y: tuple[float, float], p: float, printed: bool) -> View:
     """The unit ball of a p, and a triangle of x, y and their sum."""
-    p = 1 / inverse if inverse > 0 else math.inf
+    p = math.inf if p == EXPONENTS[-1] else p
     a, b = (torch.tensor(each, dtype=torch.float64) for each in (x, y))
     direct, detour = length(a + b, p), length(a, p) + length(b, p)
     without = float(form_of(p_norm_takes_moduli, True)(a, p)) if printed and math.isfinite(p) else length(a, p)
@@ -177,7 +178,7 @@ def balls(x: tuple[float, float], y: tuple[float, float], inverse: float, printe
         [
             Number("‖x‖ + ‖y‖ − ‖x + y‖", detour - direct),
             Number("‖x‖", without, printed=printed),
-            Number("p", p),
+            Number("‖x + y‖", direct),
         ],
         reached=direct > detour + 1e-9,
         note="Without bars x = (−1, 1) has length 0 at p = 1." if printed else "",

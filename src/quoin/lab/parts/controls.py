@@ -77,6 +77,7 @@ class Slider(Control):
         step: The distance of neighbouring values; a whole number (given as an int) makes all values ints.
         log: Equal distances on the slider are equal factors.
         choices: The only values there are, in order; low, high and step follow from them.
+        last: What the browser shows for the last of the choices, where that is no number: JSON has no infinity.
     """
 
     kind = "slider"
@@ -88,6 +89,7 @@ class Slider(Control):
     log: bool = False
     choices: tuple[float, ...] = ()
     unit: str = ""
+    last: str = ""
 
     def __post_init__(self):
         if self.choices:
@@ -120,6 +122,7 @@ class Slider(Control):
             "whole": self.whole,
             "choices": list(self.choices),
             "unit": self.unit,
+            "last": self.last,
         }
 
 

@@ -22,8 +22,13 @@ __all__ = [
 
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
 _NARROW = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·.,"
-# An index or a power: in braces (which may hold one more pair), a word of one case, a number, or one sign.
-_SCRIPT = re.compile(r"([_^])(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\(([^()]*)\)|([a-zî]+|[A-Z]+|[0-9]+|[^\s\w(){}]|[^\W_]))")
+# An index or a power: in braces or parentheses (which may hold one more pair), between angles, a word of one case or a
+# number (of which a power may have a sign), or one sign; and before them what is code, in which _ is part of a name.
+_SCRIPT = re.compile(
+    r"`([^`]*)`|([A-Za-z]\w*(?:\.[A-Za-z]\w*)+)"
+    r"|([_^])(?:\{((?:[^{}]|\{[^{}]*\})*)\}|\(((?:[^()]|\([^()]*\))*)\)"
+    r"|(⟨[^⟩]*⟩|(?:(?<=\^)-)?(?:[a-zî]+|[A-Z]+|[0-9]+)|[^\s\w(){}]|[^\W_]))"
+)
 
 
 def escape(text: object) -> str:
@@ -32,16 +37,17 @@ def escape(text: object) -> str:
 
 
 def scripts(text: str) -> str:
-    """A line of the notes as HTML: what follows _ is set low, what follows ^ high.
+    """A line of the notes as HTML: what follows _ is set low, what follows ^ high, what is in backquotes is code.
 
     >>> scripts("e^{x_i} < X_iX_j")
     'e<sup>x<sub>i</sub></sup> &lt; X<sub>i</sub>X<sub>j</sub>'
     """
     parts, end = [], 0
     for found in _SCRIPT.finditer(text):
-        sign, *inside = found.groups()
-        tag = "sub" if sign == "_" else "sup"
-        parts += [escape(text[end : found.start()]), f"<{tag}>", scripts(next(filter(None, inside), "")), f"</{tag}>"]
+        quoted, dotted, sign, *inside = found.groups()
+        tag = "code" if sign is None else "sub" if sign == "_" else "sup"
+        shown = escape(quoted or dotted or "") if sign is None else scripts(next(filter(None, inside), ""))
+        parts += [escape(text[end : found.start()]), f"<{tag}>", shown, f"</{tag}>"]
         end = found.end()
     return "".join([*parts, escape(text[end:])])
 

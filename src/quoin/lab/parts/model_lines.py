@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-__all__ = ["digit_lines", "pixel_lines", "plane_lines", "trim_lines", "walk_lines"]
+__all__ = ["bound_lines", "digit_lines", "pixel_lines", "plane_lines", "trim_lines", "walk_lines"]
 
 
 def walk_lines(noise: Sequence[float], sampler: str, steps: int) -> str:
@@ -74,4 +74,23 @@ def plane_lines(printed: str) -> str:
         "from quoin.notes.claims.latent import divergence_to_the_standard_normal as claim\n"
         "digits = encoded_digits(VAE_2.open())\n"
         f"print(float(claim.{form}(digits.means, digits.stds).mean()))"
+    )
+
+
+def bound_lines(mean: float, std: float, printed: bool) -> str:
+    """The lines that print the bound."""
+    model = (
+        "import torch\n"
+        "from quoin.models import PPCA\n"
+        "model = PPCA(torch.ones(1, 1).double(), torch.zeros(1).double(), 0.7).requires_grad_(False)\n"
+        "x = torch.tensor([1.5]).double()\n"
+        f"mean, covariance = torch.tensor([{mean!r}]).double(), torch.tensor([[{std**2!r}]]).double()\n"
+    )
+    if not printed:
+        return model + "print(float(model.elbo(x, mean, covariance)))"
+    return model + (
+        "from quoin.prob import kl_normal\n"
+        "zero, one = torch.zeros(1).double(), torch.eye(1).double()\n"
+        "right = model.elbo(x, mean, covariance) + kl_normal(mean, covariance, zero, one)\n"
+        "print(float(right + kl_normal(zero, one, mean, covariance)))"
     )

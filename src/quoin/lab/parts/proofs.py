@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
 from quoin import notes
-from quoin.lab.parts.marks import escape
+from quoin.lab.parts.marks import escape, scripts
 
 if TYPE_CHECKING:
     from quoin.notes.claims import Claim, Outcome
@@ -72,11 +72,11 @@ def outcome_html(outcome: Outcome) -> str:
     printed: Any = outcome.printed
     lines = [
         f'<p class="verdict {outcome.verdict}"><b>{mark}</b> <span class="id">{escape(" ".join(outcome.ids))}</span> '
-        f"{escape(outcome.statement)}. <span class=evidence>{escape(outcome.evidence)}</span></p>"
+        f"{scripts(outcome.statement)}. <span class=evidence>{scripts(str(outcome.evidence))}</span></p>"
     ]
     if printed is not None:
         lines.append(
             f'<p class="verdict printed"><b>as printed: {"passes too" if printed.holds else "fails"}</b> '
-            f"<span class=evidence>{escape(printed.counterexample or printed)}</span></p>"
+            f"<span class=evidence>{scripts(str(printed.counterexample or printed))}</span></p>"
         )
     return "".join(lines)

@@ -1,6 +1,6 @@
 """The held-out data of a run, loaded once, for a page asks for them at every move; and samples of runs on digits."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -9,9 +9,11 @@ from torch import Tensor
 from quoin.data import Dataset
 from quoin.errors import UserError
 from quoin.generate import DiffusionSolver, TokenSampler, complete_pixels
+from quoin.metrics import density_and_coverage
 from quoin.runs import Run
 
 __all__ = [
+    "GuidedDigits",
     "complete_upper_half",
     "guided_digits",
     "normalized_test_points",
@@ -88,16 +90,26 @@ def solver_states(
     return torch.stack(seen)
 
 
+class GuidedDigits(NamedTuple):
+    """Sixteen samples of a class, and how true and how varied they are beside the test digits."""
+
+    images: Float[Tensor, "16 8 8"]
+    spread: float  # the deviation of their pixels
+    right: float  # how many lie nearest to a test digit of the class
+    coverage: float  # how many of the class's test digits have a sample as near as their fifth neighbour
+
+
 @torch.no_grad()
-def guided_digits(run: Run, digit: int, guidance: float) -> tuple[Float[Tensor, "16 8 8"], float, float]:
-    """Sixteen samples of a class, the deviation of their pixels, and how many lie nearest to a test digit of it."""
+def guided_digits(run: Run, digit: int, guidance: float) -> GuidedDigits:
+    """Sixteen samples of a class at a guidance scale."""
     model: Any = run.model
     labels, generator = torch.full((16,), digit), torch.Generator().manual_seed(0)
     images = model.sample(16, labels=labels, guidance_scale=guidance, num_steps=10, generator=generator)
-    test = test_digits(run)
-    away = torch.cdist(images.flatten(1), test.features.flatten(1))
-    right = float((test.targets[away.argmin(dim=1)] == digit).double().mean())
-    return images[:, 0].clamp(0, 1), float(images.std(dim=0).mean()), right
+    test, flat = test_digits(run), images.flatten(1)
+    real = test.features.flatten(1)
+    right = float((test.targets[torch.cdist(flat, real).argmin(dim=1)] == digit).double().mean())
+    coverage = density_and_coverage(real[test.targets == digit], flat).coverage
+    return GuidedDigits(images[:, 0].clamp(0, 1), float(images.std(dim=0).mean()), right, coverage)
 
 
 @torch.no_grad()

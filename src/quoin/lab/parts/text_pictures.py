@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from quoin.generate import Beams
 from quoin.lab.parts.picture import Picture
-from quoin.lab.parts.ticks import digits
 
 __all__ = [
     "draw_beams",
@@ -18,7 +17,6 @@ __all__ = [
     "draw_gradients",
     "draw_next",
     "draw_orders",
-    "draw_pairs",
     "draw_trimmed",
     "shown",
 ]
@@ -90,26 +88,6 @@ def draw_beams(picture: Picture, levels: Sequence[Beams], name: Callable[[int], 
     for node in nodes - {()}:
         role = "ink" if node in kept else "faint"
         axes.text(len(node), heights[node], shown(name(node[-1])), role, anchor="middle", size=size, dy=4)
-
-
-def draw_pairs(
-    picture: Picture,
-    pairs: Int[Tensor, "vocab vocab"],
-    table: Float[Tensor, "vocab vocab"],
-    letters: Sequence[str],
-    role: str,
-) -> None:
-    """Counts of pairs, the probabilities that they became, and the sum of each row."""
-    m = len(letters)
-    left = picture.axes(box=(40, 50, 250, 290), bare=True, title="how often the pair occurs")
-    left.cells(pairs.double(), role="ink", numbers=True, rows=letters, columns=letters)
-    right = picture.axes(box=(330, 50, 230, 290), bare=True, title="probability of the next")
-    right.cells(table, role=role, most=1.0, numbers=True, rows=letters, columns=letters)
-    for row in range(m):
-        total = float(table[row].sum())
-        ink = "printed" if abs(total - 1) > 1e-6 else "ink"
-        picture.text(632, 50 + 290 * (row + 0.5) / m + 4, digits(total), role=ink, anchor="end")
-    picture.text(632, 40, "sum", role="faint", anchor="end", size=13)
 
 
 def draw_trimmed(

@@ -52,7 +52,8 @@ function slider(spec, get, set) {
   });
   const update = () => {
     const value = get();
-    const text = `${shown(value, spec.whole)}${spec.unit ? " " + spec.unit : ""}`;
+    const isLast = spec.last && value === spec.choices.at(-1);
+    const text = isLast ? spec.last : `${shown(value, spec.whole)}${spec.unit ? " " + spec.unit : ""}`;
     input.value = toPosition(value);
     input.setAttribute("aria-valuetext", text);
     read.textContent = text;
@@ -459,15 +460,23 @@ function renderExhibit({ model, el }) {
       setTimeout(() => { linkButton.textContent = "link"; }, 2000);
     },
   });
-  const ids = element("span", { class: "ids" });
-  for (const [id, title] of spec.ids) ids.append(element("abbr", { title, text: id, tabindex: "0" }), " ");
+  // What an id says, with its indices set low: a title attribute could show them only as they are typed.
+  const ids = element("span", { class: "ids" }), says = element("span", { class: "says", role: "tooltip", hidden: true });
+  for (const [id, html] of spec.ids) {
+    const tell = () => { says.innerHTML = html; says.hidden = false; };
+    const hush = () => { says.hidden = true; };
+    const each = element("abbr", { text: id, tabindex: "0", onmouseenter: tell, onfocus: tell, onmouseleave: hush, onblur: hush });
+    says.innerHTML = html;
+    each.setAttribute("aria-description", says.textContent);
+    ids.append(each, " ");
+  }
 
   const section = element(
     "section", { class: "exhibit quoin-lab", id: spec.slug, "aria-label": spec.question },
     element("h2", { text: spec.question }), spec.intro ? element("p", { class: "intro", text: spec.intro }) : null,
     element("div", { class: "body" }, element("div", { class: "stage" }, wanting, picture), side),
     error, surprise,
-    element("footer", {}, ids, verdictButton, codeButton, definitionButton, linkButton), proof, code, definition, announce,
+    element("footer", {}, ids, says, verdictButton, codeButton, definitionButton, linkButton), proof, code, definition, announce,
   );
   el.replaceChildren(section);
   if (new URLSearchParams(location.search).get("teacher") === "1") section.classList.add("teacher");
@@ -579,8 +588,9 @@ function renderItems({ model, el }) {
     title.innerHTML = item.html;
     const row = element(
       "details", { id: item.id, "data-words": `${item.words} ${marks}`.toLowerCase() },
-      element("summary", {}, element("b", { text: item.id }), " ", title, " ", element("small", { text: marks })), body,
+      element("summary", {}, element("b", { text: item.id }), " ", title, " ", element("small", { text: [item.tags.class, marks].filter(Boolean).join(", ") })), body,
     );
+    row.tags = item.tags;
     row.addEventListener("toggle", async () => {
       if (!row.open || body.dataset.filled) return;
       body.dataset.filled = "1";
@@ -597,20 +607,41 @@ function renderItems({ model, el }) {
   }
   const count = element("span", { class: "note", "aria-live": "polite" });
   const filter = element("input", { type: "text", maxlength: 60, "aria-label": "filter", placeholder: "filter by id, word or area" });
-  filter.addEventListener("input", () => {
-    const words = filter.value.toLowerCase().split(/\s+/);
-    for (const row of list.children) row.hidden = !words.every((word) => row.dataset.words.includes(word));
-    count.textContent = `${[...list.children].filter((row) => !row.hidden).length} of ${list.children.length}`;
+  // One list to choose from for each kind of tag; its values in the order in which the rows have them.
+  const choices = [...new Set([...list.children].flatMap((row) => Object.keys(row.tags)))].map((kind) => {
+    const values = [...new Set([...list.children].map((row) => row.tags[kind]))];
+    const select = element("select", { "aria-label": kind, name: kind }, element("option", { value: "", text: `every ${kind}` }));
+    for (const value of values) select.append(element("option", { value, text: value }));
+    return select;
   });
+  const narrow = () => {
+    const words = filter.value.toLowerCase().split(/\s+/);
+    for (const row of list.children) {
+      const chosen = choices.every((each) => !each.value || row.tags[each.name] === each.value);
+      row.hidden = !chosen || !words.every((word) => row.dataset.words.includes(word));
+    }
+    count.textContent = `${[...list.children].filter((row) => !row.hidden).length} of ${list.children.length}`;
+  };
+  for (const each of [filter, ...choices]) each.addEventListener("input", narrow);
   const heading = model.get("heading");
   el.replaceChildren(element(
     "section", { class: "rest quoin-lab" }, heading ? element("h2", { text: heading }) : null,
-    model.get("filtered") ? element("p", { class: "control filter" }, filter, count) : null, list,
+    model.get("filtered") ? element("p", { class: "control filter" }, filter, ...choices, count) : null, list,
     list.children.length ? null : element("p", { class: "note", text: "Nothing: every item of it stands at an exhibit above." }),
   ));
   const wanted = new URLSearchParams(location.search).get("item");
   const row = wanted && [...list.children].find((each) => each.id === wanted);
   if (row) { row.open = true; requestAnimationFrame(() => row.scrollIntoView()); }
+}
+
+function renderLines({ model, el }) {
+  const list = element("ul");
+  for (const line of model.get("lines")) {
+    const item = element("li");
+    item.innerHTML = line;
+    list.append(item);
+  }
+  el.replaceChildren(element("section", { class: "rest quoin-lab" }, element("h2", { text: model.get("heading") }), list));
 }
 
 // ---- the gallery -----------------------------------------------------------------------------------------------
@@ -707,7 +738,7 @@ function renderHead({ model, el }) {
 
 export default {
   render: (context) => {
-    const kinds = { spec: renderExhibit, head: renderHead, figures: renderGallery, items: renderItems };
+    const kinds = { spec: renderExhibit, head: renderHead, figures: renderGallery, items: renderItems, lines: renderLines };
     const kind = Object.keys(kinds).find((name) => context.model.get(name));
     return kinds[kind](context);
   },

@@ -7,7 +7,7 @@ the hand's moves into a new state; the newest wins, one is under way at a time.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from quoin.lab.parts.marks import escape, scripts
 from quoin.lab.parts.proofs import has_claims, outcome_html, submit
 from quoin.lab.parts.style import style_sheet
 
-__all__ = ["Asking", "ExhibitWidget", "ItemsWidget", "answer"]
+__all__ = ["Asking", "ExhibitWidget", "ItemsWidget", "LinesWidget", "answer"]
 
 _FOLDER = Path(__file__).parent
 
@@ -125,7 +125,7 @@ class ExhibitWidget(Asking):
             "question": exhibit.question,
             "intro": exhibit.intro,
             "surprise": exhibit.surprise,
-            "ids": [[id, titles[id]] for id in exhibit.ids],
+            "ids": [[id, scripts(titles[id])] for id in exhibit.ids],
             "controls": [control.spec() for control in exhibit.controls],
             "has_definition": bool(exhibit.definitions),
             "has_claims": has_claims(exhibit.ids),
@@ -173,6 +173,7 @@ class ItemsWidget(Asking):
     Args:
         links: Addresses of the exhibits that show an item.
         filtered: Whether there is a box to filter them by words.
+        tags: For each id its value under each heading of a list to choose from, such as {"class": "spelling"}.
     """
 
     items = traitlets.List().tag(sync=True)
@@ -180,7 +181,12 @@ class ItemsWidget(Asking):
     filtered = traitlets.Bool().tag(sync=True)
 
     def __init__(
-        self, heading: str, entries: list[notes.Entry], links: Mapping[str, str] | None = None, filtered: bool = False
+        self,
+        heading: str,
+        entries: list[notes.Entry],
+        links: Mapping[str, str] | None = None,
+        filtered: bool = False,
+        tags: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         super().__init__()
         self.heading, self.filtered = heading, filtered
@@ -194,6 +200,7 @@ class ItemsWidget(Asking):
                 "claim": bool(entry.claims),
                 "figure": bool(entry.figures),
                 "link": (links or {}).get(entry.id, ""),
+                "tags": dict((tags or {}).get(entry.id, {})),
             }
             for entry in entries
         ]
@@ -209,3 +216,14 @@ class ItemsWidget(Asking):
             case "item":
                 return {"kind": "item", "id": id, "html": item_html(str(id))}
         return {"kind": "unknown"}
+
+
+class LinesWidget(Asking):
+    """A heading and a list of lines to read."""
+
+    lines = traitlets.List().tag(sync=True)
+    heading = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, heading: str, lines: Sequence[str]) -> None:
+        super().__init__()
+        self.heading, self.lines = heading, [scripts(line) for line in lines]
