@@ -314,6 +314,7 @@ def test_a_stopped_bench_goes_on_and_ends_in_one_page(two_rows, tmp_path):
     code, _, told = tried("bench", "first", *words)
     assert code == 0
     assert "measured before" not in told
+    assert "- not measured yet: `second`\n" in (tmp_path / "page.md").read_text()
     before = two_rows.read_text()
     code, printed, told = tried("bench", *words)
     assert code == 0
@@ -322,6 +323,7 @@ def test_a_stopped_bench_goes_on_and_ends_in_one_page(two_rows, tmp_path):
     assert printed.splitlines()[-3].split()[:2] == ["first", "settled"]
     page = (tmp_path / "page.md").read_text()
     assert "0 targets met, 1 missed." in page
+    assert "not measured yet" not in page
     assert "| second | steady |  |  | quality <= 0.5 | **missed** |" in page
     assert "| second | falling |  |  |  | failed: RuntimeError: out of breath |" in page
     (tmp_path / "kept" / "first.json").write_text("{")  # damaged: measured again

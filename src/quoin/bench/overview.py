@@ -84,8 +84,10 @@ def _line(result: BenchmarkResult, index: int) -> tuple:
     return (result.name, measurement.name, *spread, target.text() if target else None, verdict)
 
 
-def write_overview(page: Path, results: Sequence[BenchmarkResult], measured: dict[str, str]) -> None:
-    """A page in Markdown: the table, a line that counts, and when and where each was measured."""
+def write_overview(
+    page: Path, results: Sequence[BenchmarkResult], measured: dict[str, str], missing: Sequence[str] = ()
+) -> None:
+    """A page in Markdown: the table, a line that counts, when and where each was measured, and which are `missing`."""
     columns, rows = overview(results)
     met, missed = (sum(row[-1] is verdict for row in rows) for verdict in (True, False))
     places: dict[str, list[str]] = {}
@@ -101,6 +103,7 @@ def write_overview(page: Path, results: Sequence[BenchmarkResult], measured: dic
         f"{met} targets met, {missed} missed.",
         "",
         *(f"- {', '.join(names)}: {place}" for place, names in places.items()),
+        *([f"- not measured yet: {', '.join(f'`{name}`' for name in missing)}"] if missing else []),
         "",
         "| " + " | ".join(name or "outcome" for name in columns) + " |",
         "|---" * len(columns) + "|",

@@ -109,7 +109,8 @@ def _write_page(page: Path, kept: "KeptResults") -> None:
     from quoin.bench.benchmarks import BENCHMARKS
 
     results = [result for each in BENCHMARKS if (result := kept.read(each)) is not None]
-    write_overview(page, results, {each.name: kept.measured(each.name) for each in results})
+    measured = {each.name: kept.measured(each.name) for each in results}
+    write_overview(page, results, measured, [each.name for each in BENCHMARKS if each.name not in measured])
 
 
 def _on_this_machine(benchmarks: list["Benchmark"], *, asked: bool) -> list["Benchmark"]:
