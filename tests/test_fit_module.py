@@ -22,6 +22,7 @@ from torch.utils.data import Dataset as TorchDataset
 import quoin
 from quoin.cli import main
 from quoin.data import Dataset, epoch_permutation, keyed_generator
+from quoin.data.example_reading import read_examples
 from quoin.errors import UserError
 from quoin.runs import Run
 from tasks import difference, left_behind
@@ -168,6 +169,32 @@ class Pairs(TorchDataset):
 
     def __getitem__(self, row):
         return self.inputs[row], self.targets[row]
+
+
+def test_workers_fetch_as_the_users_loader_says(monkeypatch):
+    made = []
+
+    class Noted(DataLoader):
+        def __init__(self, *arguments, **settings):
+            made.append(settings)
+            super().__init__(*arguments, **settings)
+
+    monkeypatch.setattr("quoin.data.examples.DataLoader", Noted)
+    told = {
+        "num_workers": 1,
+        "collate_fn": lambda rows: tuple(map(torch.stack, zip(*rows))),
+        "timeout": 77.0,
+        "worker_init_fn": lambda number: None,
+        "prefetch_factor": 3,
+        "pin_memory": False,
+    }
+    loader = DataLoader(Pairs(), batch_size=BATCH, multiprocessing_context="fork", **told)
+    examples = read_examples(loader).examples
+    fetched = next(iter(examples.fetch([torch.tensor([2, 0])])))
+    assert torch.equal(torch.as_tensor(fetched.targets), Pairs().targets[[2, 0]])
+    (settings,) = made
+    assert {name: settings[name] for name in told} == told
+    assert settings["multiprocessing_context"] is loader.multiprocessing_context
 
 
 def forms():

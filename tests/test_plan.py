@@ -209,6 +209,11 @@ def test_remedies_are_what_they_say():
     assert again.memory.peak == pytest.approx(micro.peak, rel=0.1)
     half = make_plan(recipe, options, RunConfig(precision="bfloat16"), machine=machine)
     assert half.memory.peak == remedies["--precision bfloat16"].peak < found.memory.peak
+    (spread,) = (each for each in found.remedies if each.flags.startswith("--processes"))
+    several = int(spread.flags.split()[1])
+    shared = make_plan(recipe, options, config, machine=machine, num_processes=several, shard=True)
+    assert spread.fits
+    assert shared.memory.peak == pytest.approx(spread.peak, rel=0.1)
 
 
 def test_length_of_the_run():
