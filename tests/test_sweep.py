@@ -15,7 +15,9 @@ import pytest
 from commands import contents, refused, tried
 from quoin.cli.sweep_syntax import _read
 from quoin.runs.sweep_space import SweepChoices, SweepRange, grid, grid_size, space_from_json, space_to_json
+from quoin.runs.sweep_storage import TrialStorage
 from quoin.runs.sweep_trial import TrialOutput
+from quoin.train import RunFolder
 
 pytest.importorskip("optuna")
 QUOIN = [sys.executable, "-m", "quoin.cli"]
@@ -245,6 +247,46 @@ def test_a_line_that_a_power_cut_tore_is_taken_out_before_the_next(tmp_path):
     lock.acquire()
     lock.release()
     assert path.read_bytes() == b'{"a": 1}\n'
+
+
+@pytest.fixture
+def storages(tmp_path):
+    """Two processes' views of one sweep."""
+    folder = RunFolder.create(tmp_path, "sweep", {}, {}, name="s")
+    about = {"id": "here", "what": "a test"}
+    return [TrialStorage(folder, about, place="", greater_is_better=False, num_trials=5) for _ in range(2)]
+
+
+def test_a_lock_that_another_has_leaves_nothing_open(storages):
+    one, two = storages
+    with one.held("claim"):
+        before = len(os.listdir("/dev/fd"))
+        assert [two._lock("claim") for _ in range(20)] == [None] * 20
+        assert len(os.listdir("/dev/fd")) == before
+    taken = two._lock("claim")
+    assert taken is not None
+    os.close(taken)
+
+
+def test_a_trial_is_cut_where_it_once_was_and_only_there(storages):
+    class Pruner:
+        asked = 0
+        says = False
+
+        def prune(self, study, trial):
+            self.asked += 1
+            return self.says
+
+    storage, pruner = storages[0], Pruner()
+    trial = storage.claim()
+    assert storage.report(trial, 1, 0.5, pruner) is False
+    pruner.says = True
+    assert storage.report(trial, 2, 0.5, pruner) is True
+    assert storage.pruned(trial)
+    pruner.says = False  # resumed from before it: the word that was given holds, whatever is known by now
+    assert [storage.report(trial, epoch, 0.5, pruner) for epoch in (1, 2, 3)] == [False, True, True]
+    assert pruner.asked == 2
+    trial.release()
 
 
 # ---- whole sweeps, killed and shared -----------------------------------------------------------------------------
