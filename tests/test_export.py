@@ -1,10 +1,12 @@
 """`quoin export`: what is written answers as the run does, by the other runtime; and what cannot be, says so."""
 
+import ast
 import importlib.util
 import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -16,7 +18,7 @@ import torch
 from commands import refused, tried
 from quoin.data import BPETokenizer, ByteTokenizer, WordTokenizer
 from quoin.runs import Run
-from quoin.runs.export import onnx_form
+from quoin.runs.export import onnx_form, scripts
 from quoin.runs.export.compare import compare_part
 from quoin.runs.export.export import export_run
 from quoin.runs.export.exportable import draw_inputs
@@ -237,3 +239,17 @@ def test_random_inputs_are_of_the_sizes_asked_for(runs):
     model, step = exportable_of(Run.open(runs / "lm")).parts
     assert [each.shape for each in draw_inputs(model, {"batch": 3, "length": 5})] == [(3, 5)]
     assert draw_inputs(step, {"batch": 3, "new": 2, "seen": 4})[1].shape == (3, 2, 4, 8)
+
+
+SCRIPTS = sorted(Path(scripts.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_flags_of_the_written_scripts_read_numbers_and_files(path):
+    calls = [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.Call)]
+    for call in calls:
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
+            continue
+        settings = {each.arg: ast.unparse(each.value) for each in call.keywords}
+        is_flag = ast.literal_eval(call.args[0]).startswith("-")
+        assert not is_flag or settings.get("type") in ("int", "float", "Path") or settings.get("dest") == "'label'"
