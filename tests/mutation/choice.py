@@ -187,7 +187,9 @@ class Nearness:
         own = dict.fromkeys(mutant.function.split("."), 3.0)
         names |= {each for each in self._words(mutant.before) if len(each) > 3}  # flags, files, the names it uses
         names |= set(Path(mutant.file).parent.parts)
-        named = {f"tests/test_{name}.py" for name in (stem, Path(mutant.file).parent.name)}
+        folder = Path(mutant.file).parent.name
+        named = {f"tests/test_{name}.py" for name in (stem, folder)}
+        named |= {each for each in self.files if folder and each.startswith(f"tests/test_{folder.removesuffix('s')}_")}
 
         def score(file: str) -> float:
             if file.endswith(f"src/{self.project.package}/{mutant.file}"):
