@@ -295,6 +295,9 @@ def test_a_model_may_compute_its_own_loss(tmp_path):
     assert_equal_weights(weights_of(own.line), weights_of(plain.line))
     assert run.metrics["train_right"] == (plain.line(inputs).argmax(1) == targets).double().mean().item()
     assert run.options.loss == "the model's own"
+    some = {"inputs": inputs[:9], "labels": targets[:9]}
+    expected = nn.functional.cross_entropy(plain.line(inputs[:9]), targets[:9]).item()
+    assert run.evaluate(some)["loss"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_validation_is_a_fraction_by_the_seed_or_data_of_its_own(tmp_path):
