@@ -123,6 +123,13 @@ SMALL = {
 }
 
 
+def test_each_name_is_its_attention():
+    options = find_recipe("performer-copy").options(**SMALL)
+    for name, kind in {"exact": ExactAttention, "linear": EluPlusOne, "performer": PerformerFeatures}.items():
+        found = {type(each) for each in copy_transformer(name, options).modules()}
+        assert found & {ExactAttention, EluPlusOne, PerformerFeatures} == {kind}
+
+
 def test_readers_differ_in_their_attention_alone():
     options = find_recipe("performer-copy").options(**SMALL)
     nets = {attention: dict(copy_transformer(attention, options).named_parameters()) for attention in ATTENTIONS}
