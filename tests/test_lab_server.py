@@ -111,6 +111,8 @@ def test_our_own_pages_are_no_strangers():
         ("/attention/", "GET", True),
         ("/attention/assets/index-a1.js", "GET", False),
         ("/attention/@file/12-x.js", "GET", True),
+        ("/attention/public-files-sw.js", "GET", True),  # a worker that every page of marimo's asks for
+        ("/attention/favicon.ico", "GET", True),
         ("/attention/api/kernel/set_model_value", "POST", True),
         ("/attention/api/kernel/run", "POST", False),
         ("/attention/api/kernel/save", "POST", False),

@@ -24,7 +24,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LARGEST_BODY = 12_000_000  # bytes of a request: a file of 5 MB in base64 and more
 # What stands after a page's name in the addresses that its browser asks for.
-_READS = re.compile(r"(?:|health|@file/[\w.-]+)")
+_READS = re.compile(
+    r"(?:|health|@file/[\w.-]+|(?:public-files-sw\.js|favicon\.ico|logo\.png|manifest\.json|apple-touch-icon\.png))"
+)
 _WRITES = re.compile(r"api/kernel/(?:set_model_value|set_ui_element_value|instantiate)")
 _SOCKET = re.compile(r"ws")
 
