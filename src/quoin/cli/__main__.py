@@ -1,5 +1,3 @@
-import sys
+from quoin.cli import main_and_exit
 
-from quoin.cli import main
-
-sys.exit(main())
+main_and_exit()
