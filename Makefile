@@ -51,7 +51,7 @@ index: .venv/.test  ## write anew what `quoin map WORD` looks through and what `
 	$(BIN)/python -m quoin.lab.exhibit_index
 
 bench: .venv/.bench  ## Quoin compared with other libraries, on one page (docs/measured.md); stopped, it goes on where it was
-	$(BIN)/quoin bench --keep build/bench --page docs/measured.md
+	$(BIN)/quoin bench --kernels --keep build/bench --page docs/measured.md
 
 docs: .venv/.docs  ## build the site into build/site and check its links
 	OMP_NUM_THREADS=1 $(BIN)/python docs/generate.py

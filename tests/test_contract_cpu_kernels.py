@@ -298,3 +298,34 @@ def test_one_token_passes_the_module_by():
     layer, x = Linear(6, 4), numbers(1, 6)
     with torch.no_grad():
         assert torch.equal(fast_call.fast_call(layer, x), nn.functional.linear(x, layer.weight, layer.bias))
+
+
+@pytest.mark.parametrize(
+    ("told", "family"),
+    [
+        ("vendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\n", 26),
+        ("cpu family\t: 25\n", 25),
+        ("AMD64 Family 26 Model 68 Stepping 0, AuthenticAMD", 26),
+        ("x86_64", 0),
+        ("", 0),
+    ],
+)
+def test_the_family_of_a_processor_is_read_where_the_system_tells_it(told, family):
+    assert onednn.cpu_family(told) == family
+
+
+@pytest.mark.parametrize(
+    ("name", "avx512", "family", "slow"),
+    [
+        ("AMD EPYC 9755", True, 26, True),
+        ("AMD EPYC 9654", True, 25, False),  # Zen 4 takes 512 bits in two halves
+        ("AMD EPYC 7763", False, 25, False),
+        ("Intel(R) Xeon(R)", True, 26, False),
+        ("AMD EPYC", True, 0, False),
+    ],
+)
+def test_mkl_is_passed_by_where_it_leaves_half_of_a_processor_idle(monkeypatch, name, avx512, family, slow):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": name, "avx512_f": avx512})
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    monkeypatch.setattr(onednn, "processor_text", lambda: f"cpu family : {family}\n" if family else "")
+    assert onednn._mkl_is_slow.__wrapped__() is slow

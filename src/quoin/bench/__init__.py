@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from quoin.bench.attention_findings import Finding, attention_findings, attention_tables
     from quoin.bench.benchmark import Benchmark, Implementation
     from quoin.bench.benchmarks import select_benchmarks
+    from quoin.bench.kernel_time import KernelTime, kernel_table, kernel_times
     from quoin.bench.measurement import Measurement
     from quoin.bench.overview import KeptResults, overview, write_overview
     from quoin.bench.result import BenchmarkResult, summary
@@ -19,9 +20,12 @@ __all__ = [
     "Finding",
     "Implementation",
     "KeptResults",
+    "KernelTime",
     "Measurement",
     "attention_findings",
     "attention_tables",
+    "kernel_table",
+    "kernel_times",
     "overview",
     "run_benchmark",
     "select_benchmarks",

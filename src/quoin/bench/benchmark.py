@@ -1,10 +1,13 @@
 """What a benchmark is: implementations of one piece of work. Imports neither torch nor a peer."""
 
+import importlib.util
 from dataclasses import dataclass
 
 from quoin.bench.targets import Target
 
-__all__ = ["Benchmark", "Implementation"]
+__all__ = ["EAGER", "Benchmark", "Implementation", "missing_packages"]
+
+EAGER = ("Quoin", "Quoin --compile", "torch", "torch, channels last")  # as the benchmarks of training steps call them
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Implementation:
 @dataclass(frozen=True)
 class Benchmark:
     """Implementations of one piece of work; the first `num_warmup` repeats of each are not counted. Benchmarks of a
-    `group` are read together.
+    `group` are read together. `on_torch` names the implementations whose repeats are torch's kernels and what is
+    around them, which can be taken apart (kernel_time.py).
     """
 
     name: str
@@ -37,3 +41,10 @@ class Benchmark:
     threads: int = 2
     group: str = ""
     needs_cuda: bool = False
+    on_torch: tuple[str, ...] = ()
+
+
+def missing_packages(implementation: Implementation) -> str:
+    """What is not installed and how to install it; nothing where all is there."""
+    missing = [name for name in implementation.needs if importlib.util.find_spec(name) is None]
+    return f"not installed: pip install {' '.join(missing)}" if missing else ""

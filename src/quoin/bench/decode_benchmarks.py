@@ -40,6 +40,7 @@ DECODE_BENCHMARKS = (
             ),
         ),
         num_repeats=15,
+        on_torch=("Quoin", "transformers generate"),
     ),
     Benchmark(
         "decode-context",

@@ -10,9 +10,12 @@ import os
 import platform
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from quoin.bench.benchmark import Benchmark
+from quoin.bench.kernel_time import KernelTime, kernel_table
 from quoin.bench.measurement import Quartiles
 from quoin.bench.result import BenchmarkResult
 
@@ -40,19 +43,35 @@ class KeptResults:
 
     def write(self, result: BenchmarkResult) -> None:
         """Keep a result; a file is whole or not there."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(result.name)
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps({**result.as_json(), **_here()}, indent=1), encoding="utf-8")
-        os.replace(draft, path)
+        self._write(self._path(result.name), {**result.as_json(), **_here()})
+
+    def read_kernels(self, benchmark: Benchmark) -> dict[str, KernelTime] | None:
+        """Where the time of its implementations goes, as it was measured; None where that is nothing or damaged."""
+        try:
+            kept = json.loads(self._kernels(benchmark.name).read_text(encoding="utf-8"))
+            return {name: KernelTime(**each) for name, each in kept.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return None
+
+    def write_kernels(self, name: str, found: dict[str, KernelTime]) -> None:
+        self._write(self._kernels(name), {each: asdict(found[each]) for each in found})
 
     def measured(self, name: str) -> str:
         """The day and the machine of a measurement, in a few words."""
         kept = json.loads(self._path(name).read_text(encoding="utf-8"))
         return f"{kept['day']}, {kept['machine']}"
 
+    def _write(self, path: Path, content: dict[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        os.replace(draft, path)
+
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.json"
+
+    def _kernels(self, name: str) -> Path:
+        return self.folder / f"{name}.kernels.json"
 
 
 def _here() -> dict[str, str]:
@@ -85,9 +104,14 @@ def _line(result: BenchmarkResult, index: int) -> tuple:
 
 
 def write_overview(
-    page: Path, results: Sequence[BenchmarkResult], measured: dict[str, str], missing: Sequence[str] = ()
+    page: Path,
+    results: Sequence[BenchmarkResult],
+    measured: dict[str, str],
+    missing: Sequence[str] = (),
+    kernels: dict[str, dict[str, KernelTime]] | None = None,
 ) -> None:
-    """A page in Markdown: the table, a line that counts, when and where each was measured, and which are `missing`."""
+    """A page in Markdown: the table, a line that counts, when and where each was measured, which are `missing`, and
+    where the time goes, so far as that was looked at."""
     columns, rows = overview(results)
     met, missed = (sum(row[-1] is verdict for row in rows) for verdict in (True, False))
     places: dict[str, list[str]] = {}
@@ -105,11 +129,31 @@ def write_overview(
         *(f"- {', '.join(names)}: {place}" for place, names in places.items()),
         *([f"- not measured yet: {', '.join(f'`{name}`' for name in missing)}"] if missing else []),
         "",
-        "| " + " | ".join(name or "outcome" for name in columns) + " |",
+        *_table([name or "outcome" for name in columns], rows),
+        *(_where_it_goes(kernels) if kernels else []),
+    ]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _where_it_goes(kernels: dict[str, dict[str, KernelTime]]) -> list[str]:
+    return [
+        "",
+        "## Where the time goes",
+        "",
+        "`quoin bench NAME --kernels` takes a repeat apart: the fraction of it in matrix products and convolutions,",
+        "their operations a second beside those of the quickest square product of this machine in float32, and how",
+        "many times as quick the repeat would be if nothing but those kernels took time.",
+        "",
+        *_table(*kernel_table(kernels)),
+    ]
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    return [
+        "| " + " | ".join(columns) + " |",
         "|---" * len(columns) + "|",
         *("| " + " | ".join(_cell(value) for value in row) + " |" for row in rows),
     ]
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _cell(value: object) -> str:

@@ -5,7 +5,6 @@ All workers have the same number of threads and only one works at a time, so wha
 every implementation.
 """
 
-import importlib.util
 import json
 import os
 import random
@@ -18,7 +17,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from quoin.bench.benchmark import Benchmark, Implementation
+from quoin.bench.benchmark import Benchmark, Implementation, missing_packages
 from quoin.bench.measurement import Measurement
 from quoin.bench.result import BenchmarkResult
 from quoin.errors import UserError
@@ -90,7 +89,9 @@ def run_benchmark(
         )
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = min(benchmark.threads, available)
-    measurements = {each.name: Measurement(each.name, absent=_missing(each)) for each in benchmark.implementations}
+    measurements = {
+        each.name: Measurement(each.name, absent=missing_packages(each)) for each in benchmark.implementations
+    }
     with ExitStack() as stack:
         workers = []
         for each in benchmark.implementations:
@@ -135,8 +136,3 @@ def run_benchmark(
         tuple(measurements.values()),
         tuple(each.target for each in benchmark.implementations),
     )
-
-
-def _missing(implementation: Implementation) -> str:
-    missing = [name for name in implementation.needs if importlib.util.find_spec(name) is None]
-    return f"not installed: pip install {' '.join(missing)}" if missing else ""

@@ -19,6 +19,7 @@ UNET_BENCHMARKS = (
             Implementation("diffusers, fused AdamW", _SIDES, "diffusers_step_fused", RatioAtLeast(1.0), ("diffusers",)),
         ),
         num_repeats=15,
+        on_torch=("Quoin", "diffusers, fused AdamW"),
     ),
     Benchmark(
         "unet-sample",
@@ -29,5 +30,6 @@ UNET_BENCHMARKS = (
         ),
         num_repeats=9,
         num_warmup=1,
+        on_torch=("Quoin", "diffusers, DDIMScheduler"),
     ),
 )

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from quoin.cli.output import print_json, print_table
 from quoin.errors import UserError
 
 if TYPE_CHECKING:
-    from quoin.bench import Benchmark, BenchmarkResult, KeptResults
+    from quoin.bench import Benchmark, BenchmarkResult, KeptResults, KernelTime
 
 __all__ = ["add_bench", "bench"]
 
@@ -38,12 +39,26 @@ def add_bench(parser: Parser, words: Sequence[str]) -> None:
         type=Path,
     )
     parser.add_flag("--page", "Markdown file to write with every ratio, its spread and its target", "FILE", type=Path)
+    parser.add_argument(
+        "--kernels",
+        action="store_true",
+        help="also profile where the time goes: into matrix products and convolutions, at what fraction of the "
+        "machine's peak, and into the rest",
+    )
     add_json(parser)
     parser.set_defaults(run=run_later("bench_command.bench"))
 
 
 def bench(parsed: argparse.Namespace) -> int:
-    from quoin.bench import KeptResults, attention_findings, attention_tables, overview, select_benchmarks, summary
+    from quoin.bench import (
+        KeptResults,
+        attention_findings,
+        attention_tables,
+        kernel_table,
+        overview,
+        select_benchmarks,
+        summary,
+    )
     from quoin.bench.attention_benchmarks import GROUP as ATTENTION
 
     if parsed.page is not None and parsed.keep is None:
@@ -67,6 +82,7 @@ def bench(parsed: argparse.Namespace) -> int:
         if not parsed.json and benchmark.name not in together:
             print_table(*summary(found[benchmark.name]))
             print()
+    kernels = _taken_apart(benchmarks, kept) if parsed.kernels else {}
     if parsed.page is not None and kept is not None:
         _write_page(parsed.page, kept)
     swept = [found[name] for name in together]
@@ -74,6 +90,9 @@ def bench(parsed: argparse.Namespace) -> int:
         told = (
             [{"name": "attention", "findings": [each._asdict() for each in attention_findings(swept)]}] if swept else []
         )
+        told += [
+            {"name": name, "kernels": {each: asdict(kernels[name][each]) for each in kernels[name]}} for name in kernels
+        ]
         print_json([each.as_json() for each in found.values()] + told)
         return 0
     for table in attention_tables(swept) if swept else []:
@@ -82,6 +101,8 @@ def bench(parsed: argparse.Namespace) -> int:
     alone = [result for name, result in found.items() if name not in together]
     if len(alone) > 1:
         print_table(*overview(alone), title="all of them")
+    if kernels:
+        print_table(*kernel_table(kernels), title="where the time goes")
     return 0
 
 
@@ -103,6 +124,24 @@ def _measured(benchmark: "Benchmark", num_repeats: int, kept: "KeptResults | Non
     return result
 
 
+def _taken_apart(benchmarks: "Sequence[Benchmark]", kept: "KeptResults | None") -> dict[str, "dict[str, KernelTime]"]:
+    """Of those benchmarks that run on torch's kernels: where the time goes, as it was kept or as it is now."""
+    from quoin.bench import kernel_times
+
+    found: dict[str, dict[str, KernelTime]] = {}
+    for benchmark in benchmarks:
+        if not benchmark.on_torch:
+            continue
+        before = None if kept is None else kept.read_kernels(benchmark)
+        if before is None:
+            print(f"{benchmark.name}: a repeat under the profiler", file=sys.stderr)
+            before = kernel_times(benchmark)
+            if kept is not None:
+                kept.write_kernels(benchmark.name, before)
+        found[benchmark.name] = before
+    return found
+
+
 def _write_page(page: Path, kept: "KeptResults") -> None:
     """All that is kept, whatever this command was asked for."""
     from quoin.bench import write_overview
@@ -110,7 +149,9 @@ def _write_page(page: Path, kept: "KeptResults") -> None:
 
     results = [result for each in BENCHMARKS if (result := kept.read(each)) is not None]
     measured = {each.name: kept.measured(each.name) for each in results}
-    write_overview(page, results, measured, [each.name for each in BENCHMARKS if each.name not in measured])
+    missing = [each.name for each in BENCHMARKS if each.name not in measured]
+    kernels = {each.name: found for each in BENCHMARKS if (found := kept.read_kernels(each))}
+    write_overview(page, results, measured, missing, kernels)
 
 
 def _on_this_machine(benchmarks: list["Benchmark"], *, asked: bool) -> list["Benchmark"]:
