@@ -30,8 +30,8 @@ lint: .venv/.test
 	$(BIN)/ruff check src tests docs
 	$(BIN)/pyright
 
-recipes: .venv/.core  ## train every recipe to its target and print the table (SEEDS=10 for the spread); stopped, it goes on where it was
-	$(BIN)/python -m quoin.cli.train_all --seeds $(SEEDS) $(if $(TABLE),--table $(TABLE))
+recipes: .venv/.core  ## train every recipe to its target and print the table (SEEDS=10 for the spread, ONLY="mlp lenet" for some); stopped, it goes on
+	$(BIN)/python -m quoin.cli.train_all --seeds $(SEEDS) $(if $(TABLE),--table $(TABLE)) $(if $(JOBS),--jobs $(JOBS)) $(ONLY)
 
 exports: .venv/.test  ## export every recipe by every form, compare, and write the table of docs/exports.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m quoin.runs.export.table --page docs/exports.md

@@ -1,14 +1,18 @@
 """Claims fail where they should: a wrong block, or a wrong rival, for each claim that once let it pass."""
 
+import contextlib
 import importlib
 import pkgutil
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
 from torch.distributions import MixtureSameFamily, Normal
 
-from quoin import expressivity, layers, losses, prob
+from quoin import autodiff, data, expressivity, layers, losses, models, optim, prob, tensor
+from quoin.errors import UserError
 from quoin.layers import Affine
 from quoin.notes import claims
 from quoin.notes.claims import dense_spans, portmanteau
@@ -163,6 +167,44 @@ def slope_two(hinge_loss):
     return lambda margins: 2 * hinge_loss(margins)
 
 
+def twice_the_adjoints(backward):
+    return lambda output: {variable: 2 * adjoint for variable, adjoint in backward(output).items()}
+
+
+def always_true(test):
+    return lambda *arguments, **named: True
+
+
+def much_too_coarse(narrow_net):
+    return lambda f, eps, interval, lipschitz: narrow_net(f, eps, interval, lipschitz=lipschitz / 20)
+
+
+def scrambled(load):
+    order = torch.randperm(64, generator=torch.Generator().manual_seed(0))
+
+    def mutant(name):
+        found = load(name)
+        return replace(found, features=found.features.flatten(1)[:, order].reshape(found.features.shape))
+
+    return mutant
+
+
+def never_complains(power_iteration):
+    def mutant(A, **named):
+        with contextlib.suppress(UserError):
+            return power_iteration(A, **named)
+
+    return mutant
+
+
+def one_region(max_regions):
+    return lambda widths, d: 1
+
+
+def one_region_less(regions_in_window):
+    return lambda net: range(len(regions_in_window(net)) - 1)
+
+
 MUTANTS = [
     ("D1.1-6", layers.relu, degree_twenty),
     ("D1.1-11", expressivity.sup_error_in_span, first_41_columns),
@@ -183,6 +225,15 @@ MUTANTS = [
     ("D5.1-7", prob.chain_distribution_definition, in_the_other_order),
     ("D1.6-12", layers.update_running_stats, with_the_biased_variance),
     ("M11", losses.hinge_loss, slope_two),
+    ("Z2.6", autodiff.backward, twice_the_adjoints),
+    ("Z12.3", optim.is_convex_set, always_true),
+    ("ZE29", optim.is_convex, always_true),
+    ("ZE3", tensor.is_norm, always_true),
+    ("D1.1-13", expressivity.narrow_net, much_too_coarse),
+    ("Z7.1c", data.load, scrambled),
+    ("Z13.2", tensor.power_iteration, never_complains),
+    ("DE10", expressivity.max_regions, one_region),
+    ("D1.1-14", expressivity.regions_in_window, one_region_less),
 ]
 
 
@@ -210,14 +261,38 @@ def test_d5_16_catches_a_density_that_is_wrong_in_fewer_dimensions(monkeypatch):
     assert some_claim_fails("D5-16")
 
 
-def test_chains_and_walks_catch_wrong_methods(monkeypatch):
-    """Methods that no claim held before: each of them, wrong, is seen by the claim of its block."""
+def one_step_short(self, num_steps):
+    return prob.MultivariateNormal(self.initial, (num_steps - 1 + 1e-9) * self.kernel.step.covariance)
+
+
+def with_a_unit_apart(forward):
+    def mutant(self, x):
+        first = next(each for each in self.modules() if isinstance(each, nn.Linear))
+        return forward(self, x) + first.weight[0].sum()
+
+    return mutant
+
+
+def test_claims_catch_wrong_methods(monkeypatch):
+    """Each of these methods, wrong, is seen by the claim of its block."""
     wrong = [
         ("D5.1-7", prob.InhomogeneousChain, "distribution", lambda self, n: self.initial),
         ("D5.1-7", prob.InhomogeneousChain, "transition_at", lambda self, t: self.transitions[0]),
         ("D5.1-1", prob.BrownianMotion, "covariance", lambda self, times: torch.maximum(times[:, None], times)),
         ("D5.1-8", prob.GaussianTransition, "sample", lambda self, x, *, generator: x),
         ("D6-11", prob.DiagonalNormal, "transform", lambda self, noise: self.mean + self.std**2 * noise),
+        ("D5.1-9", prob.GaussianRandomWalk, "distribution", one_step_short),
+        ("D1.6-8", layers.Residual, "forward", lambda self, x: self.body(x)),
+        (
+            "Z12.11",
+            optim.GradientDescent,
+            "step",
+            lambda self, x, gradient, state: (x - 1.001 * self.lr * gradient, None),
+        ),
+        ("Z5.18", models.MLP, "forward", with_a_unit_apart(models.MLP.forward)),
+        ("Z4.2", models.SoftmaxRegression, "forward", lambda self, x: self.linear(x.flatten(1)).softmax(dim=1)),
+        ("D4.1-12", layers.PerformerAttention, "forward", lambda self, q, k, v: (q @ k.mT).softmax(dim=-1) @ v),
+        ("Z9.0", nn.utils, "clip_grad_norm_", nn.utils.clip_grad_value_),
     ]
     for id, owner, name, method in wrong:
         with monkeypatch.context() as patched:

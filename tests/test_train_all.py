@@ -43,21 +43,20 @@ def test_stopped_it_goes_on_where_it_was(stop_at, here, monkeypatch):
     begun = stopped_at(monkeypatch, stop_at)
     with pytest.raises((SystemExit, KeyboardInterrupt)):
         train_all.main(["--seeds", "2", "--table", "table.json"])
-    assert not (here / "table.json").exists()
     folder = here / "build" / "recipes" / "seeds-2"
-    done = json.loads((folder / "rows.json").read_text()) if (folder / "rows.json").exists() else {}
+    done = json.loads((here / "table.json").read_text())["rows"] if (here / "table.json").exists() else {}
     assert list(done) == QUICK[: (stop_at - 1) // 2]
     first = json.loads((folder / QUICK[0] / "seed-0" / "result.json").read_text())
     code = train_all.main(["--seeds", "2", "--table", "table.json"])
     rows = json.loads((here / "table.json").read_text())["rows"]
-    assert [row[0] for row in rows] == QUICK
-    assert code == (0 if all(row[4] for row in rows) else 1)
-    assert all(rows[index] == row for index, row in enumerate(done.values()))
+    assert list(rows) == QUICK
+    assert code == (0 if all(row["met"] for row in rows.values()) else 1)
+    assert all(rows[name] == row for name, row in done.items())
     # Each run began once, but for one that was stopped before it had a folder; the first result counts in the mean.
     assert set(begun) == {f"{name}/seed-{seed}" for name in QUICK for seed in range(2)}
     assert len(begun) <= len(set(begun)) + 1
     assert begun.count(f"{QUICK[0]}/seed-0") == 1
-    assert first["metrics"][rows[0][1]] > 0
+    assert first["metrics"][rows[QUICK[0]]["metric"]] > 0
     assert not folder.exists()  # nothing is left
 
 
@@ -65,18 +64,53 @@ def test_rows_that_are_done_are_taken_as_they_are(here, monkeypatch):
     def never(*arguments, **given):
         raise NonFiniteLossError("not again")
 
-    folder = here / "kept" / "seeds-1"
-    folder.mkdir(parents=True)
-    row = [QUICK[1], "metric", ">= 1", 2.0, True, 0.1]
-    (folder / "rows.json").write_text(json.dumps({QUICK[1]: row}))
+    row = {"metric": "metric", "target": ">= 1", "reached": 2.0, "met": True, "seconds": 0.1}
+    row |= {"date": "2026-11-18", "machine": "another", "torch": "2.13"}
+    (here / "table.json").write_text(json.dumps({"seeds": 1, "rows": {QUICK[1]: row}}))
     monkeypatch.setattr(train_all, "fit_recipe", never)
     assert train_all.main(["--runs", "kept", "--table", "table.json"]) == 1
     told = json.loads((here / "table.json").read_text())
-    assert told["rows"][1] == row
-    assert told["rows"][0][3:] == ["not again", False, ""]
+    assert list(told["rows"]) == QUICK  # in the order of the recipes, whichever was first
+    assert told["rows"][QUICK[1]] == row
+    new = told["rows"][QUICK[0]]
+    assert (new["reached"], new["met"], new["seconds"]) == ("not again", False, "")
     assert told["seeds"] == 1
-    assert len(told["date"]) == 10
-    assert told["machine"]
+    assert len(new["date"]) == 10
+    assert new["machine"]
+    assert new["machine"] != "another"
+
+
+def test_rows_of_another_number_of_seeds_are_measured_anew(here, monkeypatch):
+    (here / "table.json").write_text(json.dumps({"seeds": 10, "rows": {name: {} for name in QUICK}}))
+    tried = []
+
+    def miss(recipe, *arguments, **given):
+        tried.append(recipe.name)
+        raise NonFiniteLossError("tried")
+
+    monkeypatch.setattr(train_all, "fit_recipe", miss)
+    assert train_all.main(["--table", "table.json"]) == 1
+    assert tried == QUICK
+
+
+def test_some_recipes_by_name_several_seeds_at_a_time(here, monkeypatch):
+    asked = []
+
+    def study(recipe, options, run_config, multirun, runs, *, label, jobs):
+        asked.append((recipe.name, multirun.count, jobs))
+        raise NonFiniteLossError("enough")
+
+    monkeypatch.setattr(train_all, "fit_multirun", study)
+    words = ["--seeds", "3", "--jobs", "2", "--table", "table.json", QUICK[1]]
+    assert train_all.main(words) == 1
+    assert asked == [(QUICK[1], 3, 2)]
+    assert list(json.loads((here / "table.json").read_text())["rows"]) == [QUICK[1]]
+
+
+def test_a_misspelt_recipe_is_one_line(here, capsys):
+    with pytest.raises(SystemExit):
+        train_all.main(["momentum-phas"])
+    assert "expected recipes, got momentum-phas; did you mean 'momentum-phase'?" in capsys.readouterr().err
 
 
 def test_a_single_run_that_was_stopped_is_resumed(here, monkeypatch):
@@ -97,17 +131,20 @@ def test_a_single_run_that_was_stopped_is_resumed(here, monkeypatch):
     monkeypatch.setattr(train_all, "recipe_names", lambda: ["linear-regression"])
     monkeypatch.setattr(train_all, "fit_recipe", None)
     assert train_all.main(["--table", "table.json"]) == 0
-    assert json.loads((here / "table.json").read_text())["rows"][0][4] is True
+    assert json.loads((here / "table.json").read_text())["rows"]["linear-regression"]["met"] is True
 
 
 def test_the_documentation_shows_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "REACHED", tmp_path / "recipes.json")
     assert "Measured" not in pages.recipe_pages()["recipes/index.md"]
-    rows = [[name, "validation_loss", "<= 1", "0.5 ± 0.1, 10 of 10 seeds", True, 7.5] for name in recipe_names()]
-    rows[0][4] = False
-    told = {"date": "2026-11-18", "machine": "a machine, 2 threads", "torch": "2.13", "seeds": 10, "rows": rows}
-    (tmp_path / "recipes.json").write_text(json.dumps(told))
+    row = {"metric": "validation_loss", "target": "<= 1", "reached": "0.5 ± 0.1, 10 of 10 seeds", "met": True}
+    row |= {"seconds": 7.5, "date": "2026-11-18", "machine": "a machine, 2 threads", "torch": "2.13"}
+    rows = {name: dict(row) for name in recipe_names()[1:]}
+    rows[recipe_names()[1]]["met"] = False
+    rows[recipe_names()[2]]["machine"] = "another, 8 threads"
+    (tmp_path / "recipes.json").write_text(json.dumps({"seeds": 10, "rows": rows}))
     page = pages.recipe_pages()["recipes/index.md"]
-    assert "Seeds 0 to 9, 2026-11-18, on a machine, 2 threads" in page
+    assert "Seeds 0 to 9, on a machine, 2 threads, torch 2.13; another, 8 threads, torch 2.13." in page
+    assert f"Not measured yet: {recipe_names()[0]}." in page
     assert page.count("0.5 ± 0.1, 10 of 10 seeds") == len(rows)
     assert page.count("missed") == 1

@@ -57,17 +57,23 @@ def _reached(page: str) -> list[str]:
     rows = [
         (
             code(name, href(page, f"recipes/{name}.md")),
-            code(metric),
-            prose(bound),
-            prose(reached if isinstance(reached, str) else f"{reached:.4g}"),
-            "met" if met else "missed",
-            prose(str(seconds)),
+            code(row["metric"]),
+            prose(row["target"]),
+            prose(row["reached"] if isinstance(row["reached"], str) else f"{row['reached']:.4g}"),
+            "met" if row["met"] else "missed",
+            prose(str(row["seconds"])),
+            prose(row["date"]),
         )
-        for name, metric, bound, reached, met, seconds in told["rows"]
+        for name, row in told["rows"].items()
     ]
     seeds = f"Seeds 0 to {told['seeds'] - 1}" if told["seeds"] > 1 else "Seed 0"
-    how = f"<p>{seeds}, {prose(told['date'])}, on {prose(told['machine'])}, torch {prose(told['torch'])}.</p>"
-    return [heading("Measured", 2), how, table(("recipe", "metric", "target", "reached", "", "seconds"), rows)]
+    places = dict.fromkeys(f"{row['machine']}, torch {row['torch']}" for row in told["rows"].values())
+    missing = [each for each in recipe_names() if each not in told["rows"]]
+    said = f"{seeds}, on {'; '.join(places)}."
+    if missing:
+        said += f" Not measured yet: {', '.join(missing)}."
+    how = f"<p>{prose(said)}</p>"
+    return [heading("Measured", 2), how, table(("recipe", "metric", "target", "reached", "", "seconds", "day"), rows)]
 
 
 def _page(recipe: Recipe) -> str:

@@ -1,7 +1,8 @@
 """Train every recipe to its target and print the table; `make recipes` runs this. Exit code 1 if one misses.
 
 Stopped at any moment, the same command goes on where it was: rows that are done are kept, a recipe that was training is
-resumed.
+resumed. With --table the rows are kept in that file, each with its day and machine, so that a long table can be made
+in several sessions: `make recipes SEEDS=10 TABLE=docs/recipes.json ONLY="mlp lenet"`.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import torch
 
 from quoin.cli.output import print_table
 from quoin.display import format_number
+from quoin.errors import did_you_mean
 from quoin.runs import Run, RunConfig, find_recipe, fit_recipe, recipe_names
 from quoin.runs.fit import resume_run
 from quoin.runs.multirun import Multirun, fit_multirun, resume_multirun
@@ -25,45 +27,56 @@ from quoin.train import NonFiniteLossError
 from quoin.train.durable import replace_file
 
 COLUMNS = ("recipe", "metric", "target", "reached", "", "seconds")
+KEYS = ("metric", "target", "reached", "met", "seconds")
 MEANWHILE = Path("build") / "recipes"  # what is not finished; removed with the last row
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recipes", nargs="*", help="recipes to train (default: all)")
     parser.add_argument("--seeds", type=int, default=1, help="train each recipe with so many seeds (default: 1)")
+    parser.add_argument("--jobs", type=int, default=0, help="train so many seeds at a time (default: one by one)")
     parser.add_argument("--runs", type=Path, default=None, help="keep the run folders here (default: none is kept)")
-    parser.add_argument("--table", type=Path, default=None, help="also write the table, with date and machine, as JSON")
+    parser.add_argument(
+        "--table", type=Path, default=None, help="keep the rows in this JSON file; those it has are not measured again"
+    )
     parsed = parser.parse_args(arguments)
+    names = recipe_names()
+    if unknown := [each for each in parsed.recipes if each not in names]:
+        parser.error(f"expected recipes, got {unknown[0]}; {did_you_mean(unknown[0], names)}")
     runs = (parsed.runs or MEANWHILE) / f"seeds-{parsed.seeds}"
     runs.mkdir(parents=True, exist_ok=True)
-    rows = _rows(runs, parsed.seeds)
-    print_table(COLUMNS, rows)
-    if parsed.table:
-        replace_file(parsed.table, json.dumps(_measured(rows, parsed.seeds), indent=1, ensure_ascii=False).encode())
+    kept = parsed.table or runs / "rows.json"
+    done = _kept_rows(kept, parsed.seeds)
+    for name in parsed.recipes or names:
+        if name not in done:
+            done[name] = _row(name, parsed.seeds, runs, parsed.jobs)
+            in_order = {each: done[each] for each in names if each in done}
+            replace_file(kept, json.dumps({"seeds": parsed.seeds, "rows": in_order}, indent=1).encode())
+    rows = [done[name] for name in parsed.recipes or names]
+    print_table(COLUMNS, [[name, *(row[key] for key in KEYS)] for name, row in zip(parsed.recipes or names, rows)])
     if parsed.runs is None:
         shutil.rmtree(runs)
-    return 0 if all(row[4] is True for row in rows) else 1
+    return 0 if all(row["met"] is True for row in rows) else 1
 
 
-def _rows(runs: Path, seeds: int) -> list[list[Any]]:
-    """A row for each recipe; those that an earlier call left are taken as they are."""
-    kept = runs / "rows.json"
-    done: dict[str, list[Any]] = json.loads(kept.read_text()) if kept.exists() else {}
-    names = recipe_names()
-    for name in names:
-        if name not in done:
-            done[name] = _row(name, seeds, runs)
-            replace_file(kept, json.dumps(done).encode())
-    return [done[name] for name in names]
+def _kept_rows(path: Path, seeds: int) -> dict[str, dict[str, Any]]:
+    """The rows of an earlier call with as many seeds."""
+    if not path.exists():
+        return {}
+    told = json.loads(path.read_text(encoding="utf-8"))
+    return told["rows"] if told["seeds"] == seeds else {}
 
 
-def _row(name: str, seeds: int, runs: Path) -> list[Any]:
+def _row(name: str, seeds: int, runs: Path, jobs: int) -> dict[str, Any]:
+    """What a recipe reached, when and where."""
     target = find_recipe(name).target
     assert target is not None, "each of Quoin's own recipes has one"
+    row = {"metric": target.metric, "target": target.bound, "reached": "", "met": False, "seconds": ""} | _here()
     try:
-        result = _result(name, seeds, runs)
+        result = _result(name, seeds, runs, jobs)
     except NonFiniteLossError as failure:  # a miss like any other: the recipes after it still have their turn
-        return [name, target.metric, target.bound, str(failure), False, ""]
+        return row | {"reached": str(failure)}
     if result is None:  # interrupted
         print("stopped; the same command goes on from here", file=sys.stderr)
         sys.exit(130)
@@ -71,29 +84,25 @@ def _row(name: str, seeds: int, runs: Path) -> list[Any]:
     if seeds > 1:
         mean, std = (format_number(reached[name]) for name in ("mean", "std"))
         reached = f"{mean} ± {std}, {result['target']['met_runs']} of {seeds} seeds"
-    return [name, target.metric, target.bound, reached, result["target"]["met"], round(result["seconds"], 1)]
+    return row | {"reached": reached, "met": result["target"]["met"], "seconds": round(result["seconds"], 1)}
 
 
-def _result(name: str, seeds: int, runs: Path) -> Any:
+def _result(name: str, seeds: int, runs: Path, jobs: int) -> Any:
     """Of a run, or of a study of several, begun now or in an earlier call; None if it was interrupted."""
     if (runs / name).exists():
         run = Run.open(runs / name)
-        return (resume_multirun(run) if seeds > 1 else resume_run(run)).result
+        return (resume_multirun(run, jobs=jobs) if seeds > 1 else resume_run(run)).result
     recipe, label = find_recipe(name), RunLabel(name)
     if seeds > 1:
-        return fit_multirun(recipe, recipe.options(), RunConfig(), Multirun("seed", seeds), runs, label=label).result
+        study = Multirun("seed", seeds)
+        return fit_multirun(recipe, recipe.options(), RunConfig(), study, runs, label=label, jobs=jobs).result
     return fit_recipe(recipe, recipe.options(), RunConfig(), runs, label=label).result
 
 
-def _measured(rows: list[list[Any]], seeds: int) -> dict[str, Any]:
-    """The table as the documentation reads it."""
-    return {
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{_processor()}, {torch.get_num_threads()} threads",
-        "torch": torch.__version__,
-        "seeds": seeds,
-        "rows": rows,
-    }
+def _here() -> dict[str, str]:
+    """The day, the machine and torch, which stand beside every row."""
+    machine = f"{_processor()}, {torch.get_num_threads()} threads"
+    return {"date": datetime.date.today().isoformat(), "machine": machine, "torch": torch.__version__}
 
 
 def _processor() -> str:
