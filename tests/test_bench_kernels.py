@@ -69,6 +69,13 @@ def test_attention_is_two_products_forward_and_five_backward():
     assert found == (2 + 5) * 2 * heads * queries * keys * dim
 
 
+def test_a_recurrent_layer_multiplies_every_vector_by_two_matrices():
+    inputs, hidden, steps, rows = 6, 5, 7, 3
+    lstm, x = nn.LSTM(inputs, hidden), torch.rand(steps, rows, inputs, requires_grad=True)
+    found = counted(lambda x: lstm(x)[0], x)
+    assert found == 3 * 2 * steps * rows * 4 * hidden * (inputs + hidden)  # forward, and two gradients
+
+
 def test_an_image_that_asks_for_no_gradient_costs_none():
     x, w = torch.rand(2, 3, 8, 8), torch.rand(4, 3, 3, 3, requires_grad=True)
     with FlopCounterMode(display=False) as counter:

@@ -218,6 +218,12 @@ def _attention(shapes: Sequence[Sequence[int]]) -> float:
     return 2.0 * _size(query[:-1]) * key[-2] * (query[-1] + value[-1])
 
 
+def _recurrence(shapes: Sequence[Sequence[int]]) -> float:
+    """The input's and the hidden state's weights times every vector of the sequence."""
+    inputs, of_input, of_hidden = shapes[:3]
+    return 2.0 * _size(inputs[:-1]) * (_size(of_input) + _size(of_hidden))
+
+
 KINDS = {
     "aten::mm": "products",
     "aten::addmm": "products",
@@ -248,6 +254,10 @@ def flops_of(name: str, shapes: Sequence[Any], values: Sequence[Any]) -> float:
             return _attention(shapes)
         case "aten::_scaled_dot_product_flash_attention_for_cpu_backward":
             return 2.5 * _attention(shapes[1:])  # five products for the two of the forward pass
+        case "aten::mkldnn_rnn_layer":
+            return _recurrence(shapes)
+        case "aten::mkldnn_rnn_layer_backward":
+            return 2 * _recurrence(shapes)  # by the inputs and by the weights
         case "aten::mkldnn_convolution":
             return _convolution(_convolved(shapes, values), shapes[1])
         case "aten::convolution_backward":
