@@ -115,7 +115,7 @@ def configuration(tutorials: Mapping[str, str]) -> dict:
         },
         {"Gallery": "gallery.md"},
         {"Recipes": "recipes/index.md"},
-        {"Benchmarks": "bench.md"},
+        {"Benchmarks": [{"What is measured": "bench.md"}, {"What was measured": "measured.md"}]},
         {"API reference": "reference/index.md"},
         {
             "About": [

@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -139,7 +138,7 @@ def measure_kernel_time(run: Callable[[Repeats], Any], count: int, threads: int)
     """A repeat of `run`, in this process."""
     repeats = _LookedAt(count, threads)
     run(repeats)
-    seconds, flops = Counter[str](), Counter[str]()
+    seconds, flops = ({"products": 0.0, "convolutions": 0.0} for _ in range(2))
     for event in repeats.profiler.events() or ():
         if (kind := KINDS.get(event.name)) is not None:
             seconds[kind] += event.self_cpu_time_total / 1e6
