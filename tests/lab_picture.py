@@ -54,11 +54,12 @@ class Text:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line, a bar, an area or a point: its places on the sheet, its colour, and what a hover says."""
+    """A line, a bar, an area or a point: its places on the sheet, its colour, its width, and what a hover says."""
 
     tag: str
     frame: tuple[float, float, float, float]  # the box it is cut off at
     style: str
+    width: float
     title: str
     points: np.ndarray
 
@@ -107,9 +108,16 @@ class Read:
         """The marks in frame `number`, of this colour and this element, in the order in which they are drawn."""
         box, found = self.frames[number].box, []
         for cut in self.root.iter("svg"):
-            if cut is not self.root and np.allclose(shown(cut), widened(box), atol=0.11):
+            if np.allclose(shown(cut), widened(box), atol=0.11):
                 found += [
-                    Mark(each.tag, box, style, (each.findtext("title") or ""), places(each))
+                    Mark(
+                        each.tag,
+                        box,
+                        style,
+                        float(each.get("stroke-width", 0)),
+                        each.findtext("title") or "",
+                        places(each),
+                    )
                     for each, style in leaves(cut, "")
                     if (not tag or each.tag == tag) and (not role or f"(--{role})" in style or f"(--{role} " in style)
                 ]
@@ -119,9 +127,19 @@ class Read:
         """The points of those marks, in the coordinates of the frame."""
         return [self.frames[number].value(each.points) for each in self.marks(number, role, tag)]
 
+    def arrows(self, number: int = 0, role: str = "") -> list[tuple[np.ndarray, np.ndarray]]:
+        """Where the arrows in frame `number`, of this colour, begin and where their tips are."""
+        frame, found = self.frames[number], []
+        for cut in self.root.iter("svg"):
+            for group in cut.findall("g") if np.allclose(shown(cut), widened(frame.box), atol=0.11) else ():
+                shaft, tip = group.find("path"), group.find("polygon")
+                if shaft is not None and tip is not None and f"(--{role}" in group.attrib["style"]:
+                    ends = frame.value([places(shaft)[0], places(tip)[0]])
+                    found.append((ends[0], ends[1]))
+        return found
+
 
 def shown(cut: ET.Element) -> list[float]:
-    assert cut.attrib["viewBox"].split() == [cut.attrib[name] for name in ("x", "y", "width", "height")]
     return [float(each) for each in cut.attrib["viewBox"].split()]
 
 
