@@ -6,7 +6,6 @@ import functools
 import json
 import math
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from mutation.plugin import OUT_OF_TIME, Clock, Recorder
 from mutation.project import Mutant, Project, digest
 
 RECORDED = (0, 1, 2, 5, OUT_OF_TIME)  # also with failures, and where a package it needs is not installed
+MOST_USERS = 5
 EVERY = -1  # all bits: any block of a file
 
 Wanted = dict[str, int]  # for each source file the blocks, as bits
@@ -178,6 +178,14 @@ class Nearness:
         held = sum(word in words for words in self.words.values())
         return math.log(len(self.files) / held) if held else 0.0
 
+    @functools.lru_cache(maxsize=4096)  # noqa: B019  # one for the whole program
+    def users(self, file: str) -> frozenset[str]:
+        """The modules that use this one, where they are few: a part that no test names is tested through them."""
+        word = re.compile(rf"\b{re.escape(Path(file).stem)}\b")
+        files = [each for each in self.project.files() if each != file and word.search(self.project.read(each))]
+        found = {Path(each).stem for each in files}
+        return frozenset(found if len(found) <= MOST_USERS else ())
+
     def ranked(self, mutant: Mutant) -> list[str]:
         """All test files, the nearest first."""
         tree = ast.parse(self.project.read(mutant.file))
@@ -187,17 +195,21 @@ class Nearness:
         own = dict.fromkeys(mutant.function.split("."), 3.0)
         names |= {each for each in self._words(mutant.before) if len(each) > 3}  # flags, files, the names it uses
         names |= set(Path(mutant.file).parent.parts)
-        folder = Path(mutant.file).parent.name
-        named = {f"tests/test_{name}.py" for name in (stem, folder)}
-        named |= {each for each in self.files if folder and each.startswith(f"tests/test_{folder.removesuffix('s')}_")}
+        folders = Path(mutant.file).parent.parts
+        names |= self.users(mutant.file)
+        named = {f"tests/test_{name}.py" for name in (stem, *folders[-1:])}
+        starts = tuple(f"tests/test_{folder.removesuffix('s')}_" for folder in folders)
+        named |= {each for each in self.files if starts and each.startswith(starts)}
 
-        def score(file: str) -> float:
-            if file.endswith(f"src/{self.project.package}/{mutant.file}"):
-                return math.inf
-            if file in named:  # claims and recipes are found by their folder, so that no word of theirs is in the test
-                return sys.float_info.max
+        def score(file: str) -> tuple[bool, bool, float]:
             total = sum(self.weight(name) * own.get(name, 1.0) for name in names & self.words[file])
-            return total / (2.0 if file.startswith("src/") else 1.0)  # examples touch much and check little of it
+            return (
+                file.endswith(f"src/{self.project.package}/{mutant.file}"),
+                # claims and recipes are found by their folder, so that no word of theirs is in the test; a folder may
+                # have many such files, of which those that speak of the module come first
+                file in named,
+                total / (2.0 if file.startswith("src/") else 1.0),  # examples touch much and check little of it
+            )
 
         return sorted(self.files, key=score, reverse=True)
 

@@ -223,7 +223,7 @@ def the_best_guess(middle: tuple[float, float], bend: float, noise: float) -> Vi
     joint, x, y = bent_pair(middle[0], bend, noise)
     mean, fit = conditional_expectation(joint, y), best_affine(joint, x, y)
     line = fit.predict(x.unsqueeze(1))
-    risks = [float(mean_squared_error(joint, guess, y)) for guess in (line, mean)]
+    risks = [round(float(mean_squared_error(joint, guess, y)), 12) for guess in (line, mean)]
     picture = Picture(f"The best line has slope {float(fit.weight[0]):.2f} and risk {digits(risks[0])}.")
     axes = picture.axes((-5, 5), (-4, 12), box=(46, 20, 580, 300), y_label="Y")
     mass = joint.sum(dim=1)
@@ -254,7 +254,7 @@ def the_best_guess(middle: tuple[float, float], bend: float, noise: float) -> Vi
             "from quoin.notes.claims.linear_models_population import best_affine, mean_squared_error\n"
             f"joint, x, y = bent_pair({middle[0]!r}, {bend!r}, {noise!r})\n"
             "fit = best_affine(joint, x, y)\n"
-            "print(float(mean_squared_error(joint, fit.predict(x.unsqueeze(1)), y)))"
+            "print(round(float(mean_squared_error(joint, fit.predict(x.unsqueeze(1)), y)), 12))"
         ),
     )
 

@@ -176,7 +176,7 @@ def balls(x: tuple[float, float], y: tuple[float, float], p: float, printed: boo
     return View(
         picture,
         [
-            Number("‖x‖ + ‖y‖ − ‖x + y‖", detour - direct),
+            Number("‖x‖ + ‖y‖ − ‖x + y‖", round(detour - direct, 12)),
             Number("‖x‖", without, printed=printed),
             Number("‖x + y‖", direct),
         ],
@@ -186,7 +186,7 @@ def balls(x: tuple[float, float], y: tuple[float, float], p: float, printed: boo
             "import torch\n"
             "from quoin.lab.parts.tensor_pictures import length\n"
             f"x, y, p = torch.tensor({list(x)!r}).double(), torch.tensor({list(y)!r}).double(), float({str(p)!r})\n"
-            "print(length(x, p) + length(y, p) - length(x + y, p))"
+            "print(round(length(x, p) + length(y, p) - length(x + y, p), 12))"
         ),
     )
 
