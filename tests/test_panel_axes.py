@@ -112,7 +112,7 @@ LINES: dict[str, list[str]] = {
     ],
 }
 QUICKER = {"num_timesteps": 12, "num_steps": 4, "steps_per_epoch": 3}
-SLOW = {"flow-matching-2d", "gan"}
+SLOW = {"diffusion-digits", "flow-matching-2d", "gan", "performer-copy"}
 
 
 def drawn_by(name: str) -> list[str]:
