@@ -1,6 +1,7 @@
 """Metrics and panels of studies whose task is the model itself: momentum, ELBO gradients, copying, linear regions,
 approximation and generative models, computed again from the model."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -260,3 +261,10 @@ def test_networks_by_the_number_of_rows():
     plain, scrambled = grid.values[0][:6].flatten(1), grid.values[0][6:].flatten(1)
     close(plain.sort(1).values, scrambled.sort(1).values, 1e-5)  # the same pixels in another order
     assert not torch.equal(plain, scrambled)
+
+
+def test_images_without_grey_levels_have_no_bound_in_bits():
+    task, _ = build("diffusion-digits")
+    task.data_info = dataclasses.replace(task.data_info, levels=0)
+    images: Any = None  # none is looked at
+    assert task.compute_final_metrics(images, images, noise=images) == {}
