@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from quoin.display.short import one_line, short, shown_fields
     from quoin.display.shown import shown
     from quoin.display.tables import Markup, fields_table, number_table, table, values_html
-    from quoin.display.words import FAMILIES, METRICS, SPLITS, capitalized, format_number, metric_words
+    from quoin.display.words import FAMILIES, METRICS, SPLITS, capitalized, format_number, metric_words, short_names
 
 __all__ = [
     "FAMILIES",
@@ -32,6 +32,7 @@ __all__ = [
     "number_table",
     "one_line",
     "short",
+    "short_names",
     "shown",
     "shown_fields",
     "table",

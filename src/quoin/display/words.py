@@ -5,8 +5,10 @@ Every package may import this file, and it imports none. Options are not measure
 
 import math
 import re
+from collections import Counter
+from collections.abc import Sequence
 
-__all__ = ["FAMILIES", "METRICS", "SPLITS", "capitalized", "format_number", "metric_words"]
+__all__ = ["FAMILIES", "METRICS", "SPLITS", "capitalized", "format_number", "metric_words", "short_names"]
 
 SPLITS = {"train": "training", "validation": "validation", "held_out_fold": "held-out fold", "test": "test"}
 
@@ -233,3 +235,26 @@ def format_number(value: float) -> str:
     if 0.9995 <= value < 1:
         return next(text for digits in range(4, 18) if (text := f"{value:.{digits}g}") != "1")
     return f"{value:.0f}" if 999.5 <= abs(value) < 999_999.5 else f"{value:.3g}"
+
+
+def short_names(names: Sequence[str], longest: int) -> list[str]:
+    """Names of classes or symbols as a plot has space for them. Those that begin alike are told apart by their ends or,
+    where these are alike too, by their numbers.
+
+    >>> short_names(["cat", "a very long name", "the same start, one", "the same start, two"], 10)
+    ['cat', 'a very lo…', 'the s…one', 'the s…two']
+    >>> short_names(["the same start and end", "the same long start and end"], 10)
+    ['the sam…1', 'the sam…2']
+    """
+    found = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names]
+    half = longest // 2
+    for again in (
+        lambda name, number: f"{name[:half]}…{name[half + 1 - longest :].strip()}",
+        lambda name, number: f"{name[: longest - 2 - len(str(number))]}…{number}",
+    ):
+        many = Counter(found)
+        found = [
+            again(name, number) if many[short] > 1 and len(name) > longest else short
+            for number, (name, short) in enumerate(zip(names, found), 1)
+        ]
+    return found

@@ -13,6 +13,7 @@ __all__ = ["bars", "curves", "scatter"]
 
 _MOST_POINTS = 2000  # a curve has about 600 pixels of width; more points only make the file larger
 _DASHES = ("-", "--", ":", "-.")
+_LEVELS = ((0, (4, 3)), (0, (1, 2)), (0, (7, 2, 1, 2)))  # of horizontal lines, which all have one colour
 
 
 def curves(
@@ -57,10 +58,9 @@ def curves(
             marker = "o" if len(xs) <= 20 else None
             dash = _DASHES[i // len(COLORS) % len(_DASHES)]
             axes.plot(xs, ys, dash, marker=marker, markersize=4, color=COLORS[i % len(COLORS)], label=plain(label))
-        for name, level in lines:
-            axes.axhline(
-                level, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"{plain(name)} ({format_number(level)})"
-            )
+        for i, (name, level) in enumerate(lines):
+            dash, label = _LEVELS[i % len(_LEVELS)], f"{plain(name)} ({format_number(level)})"
+            axes.axhline(level, color=INK, linewidth=1, linestyle=dash, label=label)
         for color, (name, x) in zip(reversed(COLORS), (vertical_lines or {}).items()):
             axes.axvline(x, color=color, linewidth=1.2, linestyle=":", label=f"{plain(name)} ({format_number(x)})")
         labels = axes.get_legend_handles_labels()[1]

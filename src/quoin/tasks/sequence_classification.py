@@ -25,7 +25,7 @@ from quoin.data import (
 )
 from quoin.data.labeled_files import LABEL_COLUMN, TEXT_COLUMN
 from quoin.data.padding import batches_by_length
-from quoin.display import format_number
+from quoin.display import format_number, short_names
 from quoin.errors import UserError
 from quoin.layers import RotaryEmbedding, build_position_tables, transformer_block
 from quoin.losses import cross_entropy
@@ -259,7 +259,7 @@ class SequenceClassificationTask:
 
     def _names(self) -> list[str]:
         """The classes as a plot has space for them."""
-        return [name if len(name) <= 20 else f"{name[:19]}…" for name in self.corpus.class_names]
+        return short_names(self.corpus.class_names, 20)
 
     def _by_length(self, logits: dict[str, Tensor], labels: Tensor) -> Panel:
         correct = {name: found.argmax(-1) == labels for name, found in logits.items()}

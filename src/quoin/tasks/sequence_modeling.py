@@ -20,6 +20,7 @@ from quoin.data.sequences import (
     sequence_info,
     split_sequences,
 )
+from quoin.display import short_names
 from quoin.plot import Panel
 from quoin.prob import HiddenMarkovModel, MarkovChain
 from quoin.tasks.study import Study
@@ -165,7 +166,7 @@ class SequenceTask(Study):
         counts = self.splits["train"].values.bincount(minlength=len(symbols))
         chosen = sorted(counts.argsort(descending=True, stable=True)[:MOST_SHOWN].tolist())
         names = [symbols[number] for number in chosen]
-        return chosen, [name if len(name) <= 16 else f"{name[:15]}…" for name in names]
+        return chosen, short_names(names, 16)
 
     def likelihood_panel(self, name: str) -> Panel:
         """The model beside its baselines on test sequences."""

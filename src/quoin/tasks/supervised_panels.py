@@ -5,7 +5,7 @@ from torch import Tensor
 
 from quoin import plot
 from quoin.data import PreparedData
-from quoin.display import format_number
+from quoin.display import format_number, short_names
 from quoin.metrics import confusion_matrix
 from quoin.plot import Panel
 from quoin.tasks.classifier_panels import quality_panels
@@ -72,7 +72,7 @@ def classifier_panels(
 def _names(data: PreparedData) -> list[str]:
     """The classes as a plot has space for them."""
     assert data.data_info.class_names is not None
-    return [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in data.data_info.class_names]
+    return short_names(data.data_info.class_names, LONGEST)
 
 
 def _worst_mistakes(
