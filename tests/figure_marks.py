@@ -58,5 +58,5 @@ def lengths(axes: Any) -> np.ndarray:
     return np.array([each.get_height() for each in axes.patches])
 
 
-def near(found: Any, expected: Any, tolerance: float = 1e-9) -> None:
+def near(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
     np.testing.assert_allclose(np.asarray(found, dtype=float), np.asarray(expected, dtype=float), tolerance, tolerance)
