@@ -318,11 +318,10 @@ def test_the_best_discriminator_and_the_one_that_was_learnt():
     assert axes.get_ylim() == (0, 1.1)
 
 
-@pytest.mark.parametrize("penalty", [0.3])
-def test_both_players_steps_by_hand(penalty):
+def test_both_players_steps_by_hand():
     """D(x) = sigmoid(ψ x), data at 0, fakes at θ: V = ln ½ + ln sigmoid(-ψθ), and the penalty γ/2 ψ²."""
     axes = panels("adversarial_game")[1]
-    for label, strength in (("free", 0.0), ("with a penalty", penalty)):
+    for label, strength in (("free", 0.0), ("with a penalty", 0.3)):
         theta, psi, expected = 0.6, 0.0, [(0.6, 0.0)]
         for _ in range(150):
             slope = -1 / (1 + math.exp(-psi * theta))  # of ln sigmoid(-u) by u = ψθ

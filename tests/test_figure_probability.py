@@ -102,9 +102,7 @@ def test_mass_on_squares_along_the_diagonal(counts):
         squares = [(*each.get_xy(), each.get_width(), each.get_height()) for each in axes.patches]
         near(squares, [(low, low, 6 / count, 6 / count) for low in edges[:-1]])
         cells = np.diff(stats.norm.cdf(edges))
-        area, copied, independent = axes.get_title("left").split("\n") if axes.get_title("left") else (
-            axes.get_title().split("\n")
-        )  # fmt: skip
+        area, copied, independent = axes.get_title("left").split("\n")
         assert area == f"area {36 / count:.2g}"
         assert copied == f"(X, X): {cells.sum():.1%}"
         assert independent == f"independent: {(cells**2).sum():.1%}"
