@@ -189,3 +189,13 @@ def test_the_sheet_is_as_wide_as_a_report_and_not_higher_than_a_page(name):
     assert name in graphs or width == (5.6 if name == "conditioning_is_a_slice" else 6.6)
     assert 1.5 < height <= 9
     assert drawn(name).alt == getattr(figures, name).caption
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_panel_is_empty_or_lies_on_another(name):
+    shown = axes_of(name)
+    for axes in shown:
+        assert any((axes.lines, axes.patches, axes.collections, axes.images, axes.texts, axes.artists))
+    for one, other in itertools.combinations([axes.bbox for axes in shown], 2):
+        wide, high = min(one.x1, other.x1) - max(one.x0, other.x0), min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert wide < 1 or high < 1  # pixels
