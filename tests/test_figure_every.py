@@ -20,7 +20,7 @@ OWN_FILLS = {"distribution_of_the_sum", "factions_and_propagation", "fitted_mixt
 # the plane of a landscape, a line of numbers and a density of which only the shape counts need no name
 UNNAMED_X = {"below_sets", "chords", "edges_of_digits", "ellipses_of_equal_density", "fitted_mixture", "forth_and_back",
              "kl_both_ways", "learning_rates", "mass_on_the_diagonal", "paths_on_landscapes", "break_lines_of_max",
-             "region_maps", "distribution_by_step", "sawteeth", "jensen"}  # fmt: skip
+             "region_maps", "distribution_by_step", "sawteeth", "jensen", "sums_become_normal"}  # fmt: skip
 NO_TITLES = {"certificate", "forth_and_back", "graph_with_breakpoints", "graph_with_network", "hidden_states",
              "kernel_over_image", "layer_by_layer", "random_realizations", "sawteeth", "typewriter_strokes", "widths",
              "width_two", "regularized_loss", "reverse_mode", "residual_blocks"}  # fmt: skip
