@@ -23,11 +23,11 @@ def bench_pages() -> dict[str, str]:
     gpu = href(page, "howto/gpu.md", "measured")
     said = [f"<p>{HOW}</p>", "```sh\nquoin bench loop\n```"]
     said += [
-        "<p>runs one of them and prints the table; with <code>--kernels</code> also what fraction of the time its matrix "
-        "products and convolutions take, and how near they come to the machine's peak: where that is nearly all, no "
-        "other loop around them is quicker. <code>make bench</code> installs the peers and runs all. The "
-        f'numbers are those of your machine; <a href="{href(page, "measured.md")}">those of ours</a> are on one page, and '
-        f'what was measured on a GPU stands in <a href="{gpu}">GPUs</a>.</p>'
+        "<p>runs one of them and prints the table; with <code>--kernels</code> also what fraction of the time its "
+        "matrix products and convolutions take, and how near they come to the machine's peak: where that is nearly "
+        "all, no other loop around them is quicker. <code>make bench</code> installs the peers and runs all. The "
+        f'numbers are those of your machine; <a href="{href(page, "measured.md")}">those of ours</a> are on one page, '
+        f'and what was measured on a GPU stands in <a href="{gpu}">GPUs</a>.</p>'
     ]
     parts = [heading("Benchmarks", 1), *said]
     order = sorted(BENCHMARKS, key=lambda each: each.group)
