@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from quoin.bench import BenchmarkResult, Measurement, attention_findings, attention_tables
+from quoin.bench import BenchmarkResult, Measurement, attention_findings, attention_tables, write_overview
 from quoin.bench.attention_benchmarks import (
     ATTENTION_BENCHMARKS,
     FORMS,
@@ -49,6 +49,24 @@ def measured(work: str, length: int, *, absent: str = "performer-pytorch, causal
 def told() -> dict[str, tuple]:
     found = [measured("forward", length) for length in LENGTHS]
     return {each.what: (each.value, each.met) for each in attention_findings(found) if each.work == "forward"}
+
+
+def test_the_page_of_all_benchmarks_shows_the_findings(tmp_path):
+    """By length in one table, and each finding with its target; none of the rows one by one."""
+    found = [measured("forward", length) for length in LENGTHS]
+    page = tmp_path / "page.md"
+    write_overview(page, [], {each.name: "today, here" for each in found}, attention=found)
+    text = page.read_text()
+    verdicts = [each.met for each in attention_findings(found)]
+    assert f"{verdicts.count(True)} targets met, {verdicts.count(False)} missed." in text
+    assert "## Attention by length" in text
+    assert "| forward | elu + 1 beats exact causal attention from | 1024 | <= 1024 | met |" in text
+    assert "| forward | elu + 1, causal beats exact causal attention from | 2048 | <= 1024 | **missed** |" in text
+    assert "attention-forward-256`" in text  # when and where it was measured
+    assert "| attention-forward-256 |" not in text
+    write_overview(page, [], {})
+    assert "0 targets met, 0 missed." in page.read_text()
+    assert "Attention by length" not in page.read_text()
 
 
 def test_crossovers_are_the_first_length_from_which_on_a_form_is_quicker():

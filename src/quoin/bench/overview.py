@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from quoin.bench.attention_findings import attention_findings, attention_tables
 from quoin.bench.benchmark import Benchmark
 from quoin.bench.kernel_time import KernelTime, kernel_table
 from quoin.bench.measurement import Quartiles
@@ -109,13 +110,16 @@ def write_overview(
     measured: dict[str, str],
     missing: Sequence[str] = (),
     kernels: dict[str, dict[str, KernelTime]] | None = None,
+    attention: Sequence[BenchmarkResult] = (),
 ) -> None:
-    """A page in Markdown: the table, a line that counts, when and where each was measured, which are `missing`, and
-    where the time goes, so far as that was looked at."""
+    """A page in Markdown: the table, a line that counts, when and where each was measured, which are `missing`, what
+    the benchmarks of `attention` say together, and where the time goes, so far as that was looked at."""
     columns, rows = overview(results)
-    met, missed = (sum(row[-1] is verdict for row in rows) for verdict in (True, False))
+    tables = attention_tables(attention) if attention else []
+    verdicts = [row[-1] for row in rows] + [each.met for each in attention_findings(attention) if attention]
+    met, missed = (sum(each is verdict for each in verdicts) for verdict in (True, False))
     places: dict[str, list[str]] = {}
-    for result in results:
+    for result in (*results, *attention):
         places.setdefault(measured[result.name], []).append(f"`{result.name}`")
     lines = [
         "# What was measured",
@@ -130,6 +134,8 @@ def write_overview(
         *([f"- not measured yet: {', '.join(f'`{name}`' for name in missing)}"] if missing else []),
         "",
         *_table([name or "outcome" for name in columns], rows),
+        *(["", "## Attention by length"] if tables else []),
+        *(line for each in tables for line in ("", each.title, "", *_table(each.columns, each.rows))),
         *(_where_it_goes(kernels) if kernels else []),
     ]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -150,7 +156,7 @@ def _where_it_goes(kernels: dict[str, dict[str, KernelTime]]) -> list[str]:
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     return [
-        "| " + " | ".join(columns) + " |",
+        "| " + " | ".join(_cell(each) for each in columns) + " |",
         "|---" * len(columns) + "|",
         *("| " + " | ".join(_cell(value) for value in row) + " |" for row in rows),
     ]
@@ -159,4 +165,6 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "met" if value else "**missed**"
+    if isinstance(value, float):
+        return f"{value:.3g}"
     return "" if value is None else str(value).replace("|", "\\|")

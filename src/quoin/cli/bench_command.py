@@ -145,13 +145,17 @@ def _taken_apart(benchmarks: "Sequence[Benchmark]", kept: "KeptResults | None") 
 def _write_page(page: Path, kept: "KeptResults") -> None:
     """All that is kept, whatever this command was asked for."""
     from quoin.bench import write_overview
+    from quoin.bench.attention_benchmarks import GROUP as ATTENTION
     from quoin.bench.benchmarks import BENCHMARKS
 
     results = [result for each in BENCHMARKS if (result := kept.read(each)) is not None]
     measured = {each.name: kept.measured(each.name) for each in results}
     missing = [each.name for each in BENCHMARKS if each.name not in measured]
     kernels = {each.name: found for each in BENCHMARKS if (found := kept.read_kernels(each))}
-    write_overview(page, results, measured, missing, kernels)
+    groups = {each.name: each.group for each in BENCHMARKS}
+    together = [each for each in results if groups[each.name] == ATTENTION]
+    alone = [each for each in results if groups[each.name] != ATTENTION]
+    write_overview(page, alone, measured, missing, kernels, together)
 
 
 def _on_this_machine(benchmarks: list["Benchmark"], *, asked: bool) -> list["Benchmark"]:
