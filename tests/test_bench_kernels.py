@@ -102,6 +102,7 @@ def convolutions(repeats):
     repeats.timed(lambda: conv(x).sum().backward())
 
 
+@pytest.mark.deep
 def test_a_repeat_is_taken_apart():
     found = measure_kernel_time(products, 4, 1)
     assert found.product_flops == 4 * 2 * 300**3  # of the last repeat alone
@@ -115,6 +116,7 @@ def test_a_repeat_is_taken_apart():
     )  # the kernel's gradient; the images ask for none
 
 
+@pytest.mark.deep
 def test_who_only_waits_has_no_kernels():
     found = measure_kernel_time(idle, 3, 1)
     assert (found.kernel_fraction, found.fraction_of_peak) == (0.0, 0.0)
@@ -150,6 +152,7 @@ def row(*names, needs=()):
     return Benchmark("fake", "nothing", implementations, 1, on_torch=names[:1])
 
 
+@pytest.mark.deep
 def test_an_implementation_is_taken_apart_in_a_process_of_its_own(fakes):
     found = kernel_times(row("matrices", "falls"))  # only what is named, so that the second is not even tried
     assert list(found) == ["matrices"]

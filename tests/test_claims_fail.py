@@ -10,7 +10,7 @@ import pytest
 
 from quoin.notes import claims
 from quoin.notes.claims.claim import Claim
-from wrong_blocks import WAYS, blocks_of, wrong_forms
+from wrong_blocks import WAYS, blinded, blocks_of, wrong_forms
 
 # Claims whose blocks no general way makes wrong, for they give verdicts, networks or counts. All but one have a wrong
 # block of their own in test_claims_bite.py.
@@ -50,6 +50,7 @@ SLOW = {
     "inductive_bias",
     "information_densities",
     "initialisation",
+    "linear_attention",
     "pixelcnn",
     "positions",
     "tensors",
@@ -95,13 +96,8 @@ def test_a_claim_fails_where_a_block_is_wrong(name):
 
 
 def test_a_claim_that_nothing_can_break_is_found_out():
-    """The check itself: the same claim with a bound that nothing reaches, and one that measures nothing of ours."""
-    name = "losses.softmax_is_shift_invariant"
-
-    def blind(generator):
-        found = EVERY[name].function(generator)
-        return type(found)(found.quantity, 0.0, found.bound, found.source, found.cases)
-
-    blind.__module__ = EVERY[name].function.__module__
-    assert what_breaks(EVERY[name])
-    assert not what_breaks(Claim(EVERY[name].ids, "blind", blind))
+    """The check itself: the same claim, but what it measured is left out of its evidence."""
+    claim = EVERY["losses.softmax_is_shift_invariant"]
+    assert what_breaks(claim)
+    assert blocks_of(blinded(claim)).keys() >= blocks_of(claim).keys()  # so that all of them are tried
+    assert not what_breaks(blinded(claim))

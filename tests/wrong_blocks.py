@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from quoin.notes.claims.claim import Claim
+from quoin.notes.claims.claim import Claim, Evidence
 
 OURS = "quoin."
 CLAIMS = "quoin.notes"
@@ -131,7 +132,7 @@ def globals_used(function: Any) -> Iterator[tuple[dict[str, Any], str, Any]]:
 def functions_of(value: Any) -> list[Any]:
     """The Python functions behind a value: itself, the methods of a class, what a partial or a claim holds."""
     if isinstance(value, types.FunctionType):
-        return [value]
+        return [value, *functions_of(getattr(value, "__wrapped__", None))]
     if isinstance(value, Claim):
         return [each for part in (value.function, value.right, value.printed) for each in functions_of(part)]
     if isinstance(value, type):
@@ -193,6 +194,16 @@ def blocks_of(claim: Claim) -> dict[Any, list[tuple[dict[str, Any], str]]]:
             if not is_ours(value) and not isinstance(value, types.ModuleType):
                 waiting += [each for each in functions_of(value) if each.__module__.startswith(CLAIMS)]
     return {block: places for block, places in found.items() if not block.__module__.startswith(NO_BLOCKS)}
+
+
+def blinded(claim: Claim) -> Claim:
+    """The claim with 0 for whatever it measured."""
+
+    @functools.wraps(claim.function)
+    def blind(generator: torch.Generator) -> Evidence:
+        return replace(claim.function(generator), value=0.0)
+
+    return replace(claim, function=blind)
 
 
 def wrong_forms(
