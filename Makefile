@@ -88,8 +88,9 @@ clean:  ## remove the virtual environment and what was built
 		{ echo "the lab's tests need chromium: install it with your system's package manager"; exit 1; }
 	@touch $@
 
+# The lab's pages stand on the site, still.
 .venv/.docs: .venv/.core
-	$(PIP) --editable '.[docs]'
+	$(PIP) --editable '.[docs,lab]'
 	@touch $@
 
 .venv/.bench: .venv/.core
