@@ -50,7 +50,7 @@ index: .venv/.test  ## write anew what `quoin map WORD` looks through and what `
 	$(BIN)/python -m quoin.runs.listing
 	$(BIN)/python -m quoin.lab.exhibit_index
 
-bench: .venv/.bench  ## Quoin compared with other libraries, on one page (docs/measured.md); stopped, it goes on where it was
+bench: .venv/.bench .venv/.browser  ## Quoin compared with other libraries, on one page (docs/measured.md); stopped, it goes on where it was
 	$(BIN)/quoin bench --kernels --keep build/bench --page docs/measured.md
 
 docs: .venv/.docs  ## build the site into build/site and check its links
@@ -82,7 +82,7 @@ clean:  ## remove the virtual environment and what was built
 	$(PIP) --no-deps --target $@ triton
 	@touch $@
 
-# The lab's pages are tested in a real browser, the system's chromium.
+# The lab's pages are tested, and measured, in a real browser, the system's chromium.
 .venv/.browser: .venv/.test
 	@command -v chromium chromium-browser google-chrome > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || \
 		{ echo "the lab's tests need chromium: install it with your system's package manager"; exit 1; }

@@ -331,6 +331,19 @@ def test_a_stopped_bench_goes_on_and_ends_in_one_page(two_rows, tmp_path):
     assert "| first | settled | " in (tmp_path / "page.md").read_text()
 
 
+def test_a_benchmark_of_which_nothing_ran_is_not_kept(log, monkeypatch, tmp_path):
+    """It is asked again next time, and the page names it."""
+    rows = (
+        dataclasses.replace(row(fake("falling")), name="none"),
+        dataclasses.replace(row(fake("steady")), name="one"),
+    )
+    monkeypatch.setattr("quoin.bench.benchmarks.BENCHMARKS", rows)
+    words = ["--num-repeats", "1", "--keep", tmp_path / "kept", "--page", tmp_path / "page.md"]
+    assert tried("bench", *words)[0] == 0
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["one.json"]
+    assert "- not measured yet: `none`\n" in (tmp_path / "page.md").read_text()
+
+
 def test_what_is_kept_is_what_was_measured(tmp_path):
     benchmark = row(fake("steady"), fake("settled", target=RatioAtLeast(2.0)))
     sides = (

@@ -119,7 +119,7 @@ def _measured(benchmark: "Benchmark", num_repeats: int, kept: "KeptResults | Non
         num_repeats=num_repeats or benchmark.num_repeats,
         on_progress=lambda text: print(at + text, file=sys.stderr),
     )
-    if kept is not None:
+    if kept is not None and not all(each.absent for each in result.measurements):  # else nothing was measured
         kept.write(result)
     return result
 
