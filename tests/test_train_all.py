@@ -80,17 +80,22 @@ def test_rows_that_are_done_are_taken_as_they_are(here, monkeypatch):
     assert new["machine"] != "another"
 
 
-def test_rows_of_another_number_of_seeds_are_measured_anew(here, monkeypatch):
-    (here / "table.json").write_text(json.dumps({"seeds": 10, "rows": {name: {} for name in QUICK}}))
-    tried = []
-
-    def miss(recipe, *arguments, **given):
-        tried.append(recipe.name)
-        raise NonFiniteLossError("tried")
-
-    monkeypatch.setattr(train_all, "fit_recipe", miss)
-    assert train_all.main(["--table", "table.json"]) == 1
-    assert tried == QUICK
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        (json.dumps({"seeds": 10, "rows": {QUICK[0]: {}}}), "expected a table of 1 seeds in table.json, got one of 10"),
+        ("{", "expected a table of `make recipes` in table.json, got something else"),
+        ("[]", "expected a table of `make recipes` in table.json, got something else"),
+    ],
+)
+def test_another_table_is_refused_and_left_as_it_is(held, told, here, monkeypatch, capsys):
+    monkeypatch.setattr(train_all, "fit_recipe", None)
+    (here / "table.json").write_text(held)
+    with pytest.raises(SystemExit) as ended:
+        train_all.main(["--table", "table.json"])
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+    assert (here / "table.json").read_text() == held
 
 
 def test_some_recipes_by_name_several_seeds_at_a_time(here, monkeypatch):

@@ -18,7 +18,7 @@ import torch
 
 from quoin.cli.output import print_table
 from quoin.display import format_number
-from quoin.errors import did_you_mean
+from quoin.errors import UserError, did_you_mean
 from quoin.runs import Run, RunConfig, find_recipe, fit_recipe, recipe_names
 from quoin.runs.fit import resume_run
 from quoin.runs.multirun import Multirun, fit_multirun, resume_multirun
@@ -45,9 +45,12 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := [each for each in parsed.recipes if each not in names]:
         parser.error(f"expected recipes, got {unknown[0]}; {did_you_mean(unknown[0], names)}")
     runs = (parsed.runs or MEANWHILE) / f"seeds-{parsed.seeds}"
-    runs.mkdir(parents=True, exist_ok=True)
     kept = parsed.table or runs / "rows.json"
-    done = _kept_rows(kept, parsed.seeds)
+    try:
+        done = _kept_rows(kept, parsed.seeds)
+    except UserError as mistake:
+        parser.error(str(mistake))
+    runs.mkdir(parents=True, exist_ok=True)
     for name in parsed.recipes or names:
         if name not in done:
             done[name] = _row(name, parsed.seeds, runs, parsed.jobs)
@@ -64,8 +67,16 @@ def _kept_rows(path: Path, seeds: int) -> dict[str, dict[str, Any]]:
     """The rows of an earlier call with as many seeds."""
     if not path.exists():
         return {}
-    told = json.loads(path.read_text(encoding="utf-8"))
-    return told["rows"] if told["seeds"] == seeds else {}
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        told_seeds, rows = told["seeds"], dict(told["rows"])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(
+            f"expected a table of `make recipes` in {path}, got something else; name another file"
+        ) from None
+    if told_seeds != seeds:
+        raise UserError(f"expected a table of {seeds} seeds in {path}, got one of {told_seeds}; name another file")
+    return rows
 
 
 def _row(name: str, seeds: int, runs: Path, jobs: int) -> dict[str, Any]:
