@@ -6,16 +6,22 @@ the memory of the processes that test it, in a copy of the tree under build/. A 
 was. tests/mutants_judged.toml holds the survivors that change nothing a user could notice, each with the reason.
 
 Fewer tests can only let more survive: --files and --budget bound what one mutant may cost, and survivors that were not
-tried with every test that executes them are said to be so. --again tries those that survived once more.
+tried with every test that executes them are said to be so. --again tries those that survived once more. --jobs tries
+so many at a time.
 """
 
 import argparse
+import contextlib
 import itertools
 import json
+import os
+import struct
 import sys
+import time
 import tomllib
+import traceback
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--recording", type=float, default=600.0, help="seconds to record one file (default: 600)")
     parser.add_argument("--again", action="store_true", help="try survivors again, with the tests as they are now")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants tried at a time (default: 1)")
     parser.add_argument("--only", default="", help="mutants of this package or file only")
     parser.add_argument("--root", type=Path, default=HERE.parent, help="the project (default: this one)")
     parser.add_argument("--package", default="quoin")
@@ -102,10 +109,32 @@ def main(arguments: list[str] | None = None) -> int:
     log = build / f"seed-{asked.seed}.jsonl"
     preload(asked.preload, asked.package)
     harmless = judged(asked.root / "tests" / "mutants_judged.toml")
+    done, near = verdicts(log), Nearness(project)
+    waiting = [each for each in mutants if _is_wanted(each, done.get(_identity(vars(each))), harmless, asked.again)]
+
+    def try_these(some: Iterable[Mutant], folder: Path, tell: Callable[[str], None]) -> None:
+        """Each process has a folder of its own; what tests execute is recorded for all."""
+        folder.mkdir(exist_ok=True)
+        tests = Map(project, build / "map", asked.recording, folder)
+        trial = Trial(project, tests, near, folder, asked.budget, asked.files)
+        for mutant in some:
+            verdict = trial.judge(mutant, tell)
+            with log.open("a") as file:
+                file.write(json.dumps(vars(verdict)) + "\n")
+
     try:
-        tests = Map(project, build / "map", asked.recording)
-        trial = Trial(project, tests, Nearness(project), build, asked.budget, asked.files)
-        _try_all(trial, mutants, log, harmless, again=asked.again)
+        with Progress(console=Console(stderr=True)) as bar:
+            task = bar.add_task("mutants", total=len(mutants), completed=len(mutants) - len(waiting))
+            if asked.jobs == 1:
+                try_these(bar.track(waiting, task_id=task), build, lambda text: bar.update(task, description=text))
+            elif _in_processes(
+                lambda some, k: try_these(some, build / f"job-{k}", _silent),
+                waiting,
+                asked.jobs,
+                lambda: bar.update(task, completed=sum(_identity(vars(each)) in verdicts(log) for each in mutants)),
+            ):
+                return 1
+            bar.update(task, completed=len(mutants))
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130
@@ -120,17 +149,56 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if met else 1
 
 
-def _try_all(trial: Trial, mutants: list[Mutant], log: Path, harmless: dict[Any, str], *, again: bool) -> None:
-    done = verdicts(log)
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("mutants", total=len(mutants))
-        for mutant in mutants:
-            before = done.get(_identity(vars(mutant)))
-            if before is None or (again and not before["how"] and mutant.key not in harmless):
-                verdict = trial.judge(mutant, lambda text: bar.update(task, description=text))
-                with log.open("a") as file:
-                    file.write(json.dumps(vars(verdict)) + "\n")
-            bar.advance(task)
+def _is_wanted(mutant: Mutant, before: dict[str, Any] | None, harmless: dict[Any, str], again: bool) -> bool:
+    return before is None or (again and not before["how"] and mutant.key not in harmless)
+
+
+def _silent(text: str) -> None:
+    """Several processes would write over one another's line."""
+
+
+def _in_processes(
+    work: Callable[[Iterable[Mutant], int], None], mutants: list[Mutant], jobs: int, look: Callable[[], None]
+) -> int:
+    """Forked, so that what is preloaded is shared; a pipe hands each the next mutant. How many processes failed."""
+    reading, writing = os.pipe()
+    children = []
+    for k in range(jobs):
+        child = os.fork()
+        if not child:
+            os.close(writing)
+            code = 1
+            try:
+                work(_handed(mutants, reading), k)
+                code = 0
+            except KeyboardInterrupt:
+                code = 0  # the first process says so
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        children.append(child)
+    os.close(reading)
+    with contextlib.suppress(BrokenPipeError):
+        for number in range(len(mutants)):
+            os.write(writing, struct.pack("i", number))
+    os.close(writing)
+    failed = 0
+    while children:
+        ended, status = os.waitpid(-1, os.WNOHANG)
+        if not ended:
+            time.sleep(1.0)
+            look()
+            continue
+        children.remove(ended)
+        failed += status != 0
+    return failed
+
+
+def _handed(mutants: list[Mutant], reading: int) -> Iterator[Mutant]:
+    """A read of four bytes from a pipe is whole and one process's alone."""
+    while number := os.read(reading, 4):
+        yield mutants[struct.unpack("i", number)[0]]
 
 
 if __name__ == "__main__":

@@ -149,6 +149,21 @@ def test_it_goes_on_where_it_was(tried, toy):
     log.write_text("\n".join(lines) + "\n")
 
 
+def test_several_at_a_time_give_the_same_verdicts(tried, toy):
+    """Each mutant once, whichever process takes it; what was caught is caught."""
+    log = toy / "build" / "mutants" / "seed-1.jsonl"
+    lines = log.read_text()
+    log.unlink()
+    told = command(toy, "-n", 1000, "--jobs", 3)
+    assert told.stdout.count("\nsurvived") > 1, told.stderr
+    told_again = {f"{each['mutant']['before']} -> {each['mutant']['after']}": each for each in verdicts(toy)}
+    assert len(verdicts(toy)) == len(lines.splitlines())
+    assert {name: bool(each["how"]) for name, each in told_again.items()} == {
+        name: bool(each["how"]) for name, each in tried.items()
+    }
+    log.write_text(lines)
+
+
 def test_a_judged_survivor_is_set_apart(tried, toy):
     survivors = [each["mutant"] for each in tried.values() if not each["how"]]
     told = command(toy, "-n", 1000)

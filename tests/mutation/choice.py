@@ -33,8 +33,9 @@ class Test:
 class Map:
     """Which test executes which block, kept in a folder, one file for each file of tests."""
 
-    def __init__(self, project: Project, folder: Path, seconds: float) -> None:
+    def __init__(self, project: Project, folder: Path, seconds: float, scratch: Path) -> None:
         self.project, self.folder = project, folder
+        self.scratch = scratch  # of this process alone
         self.seconds = seconds  # for one file of tests; what is recorded by then is kept
         (folder / "code").mkdir(parents=True, exist_ok=True)
         self._records: dict[str, dict[str, Any]] = {}
@@ -55,7 +56,7 @@ class Map:
         for name in self.project.files():
             offsets[name] = size
             size += self.project.read(name).count("\n") + 1  # no module has more blocks than lines
-        hits, out = self.folder / "hits", self.folder / "recording"
+        hits, out = self.scratch / "hits", self.scratch / "recording"
         hits.write_bytes(bytes(size))
         out.write_text("")
 
@@ -79,7 +80,7 @@ class Map:
             "sources": {name: digest(self.project.read(name)) for name in touched},
             "tests": tests,
         }
-        part = self._path(file).with_suffix(".part")
+        part = self.scratch / "record.part"
         part.write_text(json.dumps(record))
         part.replace(self._path(file))
         self._records[file] = record
