@@ -1,10 +1,15 @@
 """One small trained run of every kind that the code tells apart, and a word list for every command that opens a run."""
 
 import argparse
+import contextlib
+import fcntl
+import json
+import os
 import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 import quoin.runs
@@ -84,6 +89,19 @@ def train_every_kind(folder: Path) -> dict[str, str]:
         file = "levels.npy" if kind == "pixels" else "lines.txt"
         assert tried("compress", file, "--model", found[kind], "-o", f"{kind}.quoin")[0] == 0
     return found
+
+
+def trained_once(factory: pytest.TempPathFactory) -> Path:
+    """The folder with a run of each kind and their names in trained.json: the first process that asks trains them."""
+    base = factory.getbasetemp()
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "every-kind-of-run"
+    with open(f"{shared}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "trained.json").exists():
+            shared.mkdir(exist_ok=True)
+            with contextlib.chdir(shared):
+                (shared / "trained.json").write_text(json.dumps(train_every_kind(shared)))
+    return shared
 
 
 def train_module() -> quoin.runs.Run:

@@ -1,7 +1,6 @@
 """Run folders that somebody edited or a disk damaged: whatever they hold, every command that opens one answers 0, 1 or
 2 in one line."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -17,22 +16,16 @@ from commands import tried
 from quoin.data.data_info import DataInfo
 from quoin.train import RunFolder
 from quoin.train.checkpoint import checkpoint_steps
-from run_folders import KINDS, USED, command_words, copy_to_resume, opening_commands, train_every_kind
+from run_folders import KINDS, USED, command_words, copy_to_resume, opening_commands, trained_once
 
 COMMANDS = ["resume", "eval", "predict", "generate", "compare", "inspect", "export", "compress", "decompress"]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The runs by kind, trained by the first process of the tests that asks; the working folder is where they are."""
-    base, before, threads = tmp_path_factory.getbasetemp(), os.getcwd(), torch.get_num_threads()
-    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "every-kind-of-run"
-    with open(f"{shared}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / "trained.json").exists():
-            shared.mkdir(exist_ok=True)
-            os.chdir(shared)
-            (shared / "trained.json").write_text(json.dumps(train_every_kind(shared)))
+    """The runs by kind; the working folder is where they are."""
+    before, threads = os.getcwd(), torch.get_num_threads()
+    shared = trained_once(tmp_path_factory)
     folder = tmp_path_factory.mktemp("damage") / "here"
     shutil.copytree(shared, folder)
     os.chdir(folder)

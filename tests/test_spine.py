@@ -1,9 +1,9 @@
 """One step, one run, short recipes: what holds the spine together, read from the source and tried on real runs."""
 
 import ast
-import contextlib
 import dataclasses
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from quoin.runs import Run, find_recipe, recipe_names
 from quoin.runs.kinds import KINDS, LANGUAGE_MODELING, trained_class
 from quoin.train import RunFolder
 from quoin.train.durable import Directory
-from run_folders import USED, command_words, copy_run, opening_commands, train_every_kind
+from run_folders import USED, command_words, copy_run, opening_commands, trained_once
 
 HOUSE = Path(quoin.__file__).parent
 STEP = "train/gradient_updater.py"
@@ -122,9 +122,9 @@ def test_a_changed_default_keeps_help_and_range():
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> tuple[Path, dict[str, str]]:
-    root = tmp_path_factory.mktemp("kinds")
-    with contextlib.chdir(root):
-        return root, train_every_kind(root)
+    root = tmp_path_factory.mktemp("kinds") / "here"
+    shutil.copytree(trained_once(tmp_path_factory), root)
+    return root, json.loads((root / "trained.json").read_text())
 
 
 @pytest.fixture
