@@ -93,7 +93,7 @@ def train_every_kind(folder: Path) -> dict[str, str]:
 
 def trained_once(factory: pytest.TempPathFactory) -> Path:
     """The folder with a run of each kind and their names in trained.json: the first process that asks trains them."""
-    base = factory.getbasetemp()
+    base, threads = factory.getbasetemp(), torch.get_num_threads()
     shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "every-kind-of-run"
     with open(f"{shared}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -101,6 +101,8 @@ def trained_once(factory: pytest.TempPathFactory) -> Path:
             shared.mkdir(exist_ok=True)
             with contextlib.chdir(shared):
                 (shared / "trained.json").write_text(json.dumps(train_every_kind(shared)))
+            torch.set_num_threads(threads)
+            torch.use_deterministic_algorithms(False)
     return shared
 
 

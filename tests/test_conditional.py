@@ -142,6 +142,11 @@ def test_pictures():
     assert tiny.class_names == ("cat", "chicken", "dog")
     assert digits.features.shape == (200, 1, 28, 28)
     assert digits.targets.unique().tolist() == list(range(10))
+    calm = make_tiny_images(30, noise=0.0, generator=generator())
+    white = {"cat": [[1, 0], [1, 0]], "chicken": [[1, 1], [0, 0]], "dog": [[0, 1], [1, 0]]}  # of 0.2 and 0.8
+    for number, name in enumerate(calm.class_names or ()):
+        expected = 0.2 + 0.6 * torch.tensor(white[name]).expand(int((calm.targets == number).sum()), 1, 2, 2)
+        torch.testing.assert_close(calm.features[calm.targets == number], expected)
     for data in (tiny, digits):
         assert 0 <= float(data.features.min()) <= float(data.features.max()) <= 1
     assert torch.equal(digits.features, make_segment_digits(200, generator=generator()).features)

@@ -282,4 +282,6 @@ def test_a_listing_is_a_list_and_a_table():
     check_page(page)
     assert "momentum" in page
     assert "0.8" in page
+    assert "2 in all" in page
+    assert "3 in all" in Listing([1, 2, 3])._repr_html_()
     assert len(repr(Listing(range(1000)))) <= 200

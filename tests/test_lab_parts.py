@@ -112,6 +112,7 @@ def test_a_name_that_has_no_value_is_told():
         (Slider("a", "a", 0, 1, 0.5), [(0, 0.0), ("0.25", 0.25)], [-0.1, 1.1, "x", None, math.nan, [1]]),
         (Slider("a", "a", default=8, choices=(2, 8, 32)), [(9, 8), (32, 32)], [1, 64]),
         (Switch("a", "a"), [(True, True), ("1", True), (0, False)], ["maybe", 2]),
+        (Text("a", "a", "x"), [("y" * 200, "y" * 200)], ["y" * 201]),
         (Text("a", "a", "x", most=3), [("abc", "abc"), ("\ud800", "?")], ["abcd", 3, None]),
         (Step("a", "a", 5), [(3, 3)], [-1, 6]),
         (Handle("a", "a"), [([0.5, -1], (0.5, -1.0))], [[2, 0], [0], "00", [0, math.inf]]),

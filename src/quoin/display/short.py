@@ -73,6 +73,8 @@ def shown_fields(thing: object) -> dict[str, Any]:
             if each.repr and hasattr(thing, each.name)
         }
     kept = getattr(thing, "__dict__", {})
+    if not kept:  # a number, say, whose type tells no signature
+        return {}
     named = [each for each in inspect.signature(type(thing)).parameters if each != "generator"]
     found = {name: kept[key] for name in named for key in (name, f"_{name}") if key in kept}
     return found or {name: value for name, value in kept.items() if not name.startswith("_")}
