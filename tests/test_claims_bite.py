@@ -16,7 +16,15 @@ from quoin.errors import UserError
 from quoin.layers import Affine
 from quoin.notes import claims
 from quoin.notes.claims import dense_spans, portmanteau
-from quoin.notes.claims.dense_spans import LINE, failure_of_density, polynomials_in, slowest_fall
+from quoin.notes.claims.dense_spans import (
+    LINE,
+    failure_of_density,
+    polynomials_in,
+    random_units,
+    slowest_fall,
+    sup_error_at,
+    sup_error_between,
+)
 
 Mutant = Callable[[Callable], Callable]
 
@@ -306,11 +314,19 @@ def test_a_span_of_bounded_degree_is_not_called_dense():
     assert slowest_fall(lambda degree: dense(min(degree, 40)), LINE.abs(), dense_spans.SIZES) > 0.9
 
 
-@pytest.mark.parametrize("degree", [1, 8, 20, 23])
-def test_polynomial_activations_are_not_called_dense(degree):
+@pytest.mark.parametrize(("d", "degree"), [(1, 1), (1, 8), (1, 20), (1, 23), (2, 2), (2, 3)])
+def test_polynomial_activations_are_not_called_dense(d, degree):
     generator = torch.Generator().manual_seed(degree)
-    assert failure_of_density(lambda z: (z / 100) ** degree + z / 100, 1, generator) > 1
-    assert failure_of_density(torch.tanh, 1, generator) < 1
+    assert failure_of_density(lambda z: (z / 100) ** degree + z / 100, d, generator) > 1
+    assert failure_of_density(torch.tanh, d, generator) < 1
+
+
+def test_a_fit_that_is_right_at_its_own_points_alone_is_found_out():
+    """More units than points, which oscillate unseen between two of them."""
+    generator = torch.Generator().manual_seed(0)
+    sampled = random_units(lambda z: (300 * z).sin(), 1, 24, 600, generator)
+    assert sup_error_at(sampled, 24 * 20 + 1) < 1e-6
+    assert sup_error_between(sampled, 24 * 20 + 1) > 1
 
 
 def test_each_test_of_the_portmanteau_theorem_refuses_something():

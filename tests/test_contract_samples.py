@@ -232,7 +232,13 @@ def test_what_is_a_generative_model():
             lambda: density_and_coverage(torch.zeros(5, 2), torch.zeros(5, 2), 5),
             "from 1 to 4 neighbours among 5 real examples, got 5",
         ),
-        (lambda: nearest_distances(torch.zeros(0, 2), torch.zeros(5, 2)), "at least one example on each side"),
+        *(
+            (
+                lambda form=form: form(torch.zeros(0, 2), torch.zeros(5, 2)),
+                r"at least one example on each side, got shapes \(0, 2\) and \(5, 2\)",
+            )
+            for form in (nearest_distances, nearest_distances_definition)
+        ),
         (lambda: nn_distance_ratio(torch.ones(3, 2), torch.zeros(3, 2), torch.zeros(5, 2)), "mostly copies"),
         (
             lambda: sample_quality(torch.zeros(9, 2), torch.zeros(9, 3), torch.sin, train=torch.zeros(9, 3)),

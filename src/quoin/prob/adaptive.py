@@ -82,9 +82,8 @@ def adapt(f: Callable[..., Tensor], edges: Sequence[Float[Tensor, "... _e"]], nu
             _halved(line, (each > bound).reshape(-1, each.shape[-1]).any(dim=0)) for line, each in zip(cut, errors)
         ]
         count = math.prod((line.shape[-1] - 1) * num_nodes for line in halved)
-        if count > _MOST_NODES or max(line.shape[-1] for line in halved) > _MOST_PIECES:
-            break
-        if all(new.shape == old.shape for new, old in zip(halved, cut)):
+        is_too_fine = count > _MOST_NODES or max(line.shape[-1] for line in halved) > _MOST_PIECES
+        if is_too_fine or all(new.shape == old.shape for new, old in zip(halved, cut)):
             break
         cut = halved
     return Adapted(tuple(lay_nodes(line, num_nodes) for line in cut), error)
