@@ -139,7 +139,12 @@ def equal(total: Float[Tensor, "n"], missed: Float[Tensor, "n"]) -> Float[Tensor
     return (missed - total).abs()
 
 
-@claim("DE6", "three terms bound |g - L| from above, and equal it where no two have opposite signs", right=at_most, printed=equal)
+@claim(
+    "DE6",
+    "three terms bound |g - L| from above, and equal it where no two have opposite signs",
+    right=at_most,
+    printed=equal,
+)
 def three_terms(form: Callable[[Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     worst = 0.0
     for pieces in (1, 4, 10, 25):
