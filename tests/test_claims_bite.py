@@ -333,6 +333,12 @@ def test_each_test_of_the_portmanteau_theorem_refuses_something():
     """A test that always said yes, or always no, would agree with the others on half of the sequences only."""
     converging, others = portmanteau.sequences()
     both = [*converging, *others]
-    verdicts = [portmanteau.tests_of_convergence(each.values(201), each.limit) for each in both]
+    verdicts = [portmanteau.accepted(each) for each in both]
     for name in verdicts[0]:
         assert {each[name] for each in verdicts} == {True, False}, name
+
+
+def test_a_sequence_that_alternates_is_refused_though_every_second_value_is_the_limit():
+    (sign,) = [each for each in portmanteau.sequences()[1] if each.name == "the sign (-1)^n"]
+    assert all(portmanteau.tests_of_convergence(sign.values(200), sign.limit).values())
+    assert not any(portmanteau.accepted(sign).values())

@@ -20,7 +20,7 @@ class Options(ImageOptions):
     size: Literal["small", "full"] = option(
         "small", "full: NiN as published, for images from 67 x 67; small: from 8 x 8"
     )
-    # The last layer is a ReLU: after a warmup half as long, the output of one class is 0 for all images in a run of five.
+    # The last layer is a ReLU: after a warmup half as long, one class's output is 0 for all images in a run of five.
     epochs: int = default(100)
     lr: float = default(0.02)
     warmup_ratio: float = default(0.1)

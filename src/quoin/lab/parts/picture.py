@@ -178,7 +178,7 @@ class Axes(Hands):
     ) -> None:
         """A line through the points; where a number is not finite it is broken. "printed" is always dashed."""
         pieces, pen = [], "M"
-        for a, b in zip(_list(x), _list(y)):
+        for a, b in zip(_list(x), _list(y), strict=True):
             if math.isfinite(a) and math.isfinite(b):
                 at = self.place(a, b)
                 pieces.append(f"{pen}{_at(at[0])} {_at(at[1])}")
@@ -227,7 +227,7 @@ class Axes(Hands):
     ) -> None:
         """Points of one kind; classes differ by shape too. `labels` are shown where one is hovered over."""
         drawn = []
-        for index, (a, b) in enumerate(zip(_list(x), _list(y))):
+        for index, (a, b) in enumerate(zip(_list(x), _list(y), strict=True)):
             if math.isfinite(a) and math.isfinite(b):
                 label = labels[index] if index < len(labels) else ""
                 drawn.append(mark(shape, *self.place(a, b), size, _title(label)))
@@ -251,7 +251,7 @@ class Axes(Hands):
     ) -> None:
         """Filled areas, each in its colour."""
         parts = []
-        for index, (corners, fill) in enumerate(zip(areas, fills)):
+        for index, (corners, fill) in enumerate(zip(areas, fills, strict=True)):
             at = " ".join(f"{_at(a)},{_at(b)}" for a, b in (self.place(*map(float, corner)) for corner in corners))
             label = labels[index] if index < len(labels) else ""
             parts.append(f'<polygon points="{at}" style="fill:{color_of(fill)}">{_title(label)}</polygon>')
@@ -285,7 +285,7 @@ class Axes(Hands):
         """
         heights = _list(values)
         places = range(len(heights)) if positions is None else _list(positions)
-        for index, (at, value) in enumerate(zip(places, heights)):
+        for index, (at, value) in enumerate(zip(places, heights, strict=True)):
             left, top = self.place(at - width / 2, max(value, base))
             right, bottom = self.place(at + width / 2, min(value, base))
             label = labels[index] if index < len(labels) else digits(value)

@@ -11,7 +11,9 @@ from quoin.prob import MultivariateNormal, normal_expectation
 
 
 @claim(
-    "D5-16", "AX + b ~ N(Aμ + b, AΣAᵀ): densities change by the volume √det AᵀA, also onto a plane in a larger space"
+    "D5-16",
+    "AX + b ~ N(Aμ + b, AΣAᵀ): densities change by the volume √det AᵀA, also onto a plane in a larger space",
+    not_shown="every A of full rank: random ones of one to three columns",
 )
 def affine_images(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -31,7 +33,9 @@ def affine_images(generator: torch.Generator) -> Evidence:
 
 
 @claim(
-    "D5-16", "AX + b is normal for every A, of full rank or not: its exponential moments are those of N(Aμ + b, AΣAᵀ)"
+    "D5-16",
+    "AX + b is normal for every A, of full rank or not: its exponential moments are those of N(Aμ + b, AΣAᵀ)",
+    not_shown="every A, and that exponential moments determine a distribution: random A of up to three rows or columns",
 )
 def affine_images_of_any_rank(generator: torch.Generator) -> Evidence:
     worst = 0.0
@@ -70,7 +74,11 @@ def summed_out(
     return distribution.log_prob(x).exp().sum() * cell / torch.linalg.det(A @ A.T).sqrt()
 
 
-@claim("D5-16", "onto fewer dimensions, e < d: N(Aμ + b, AΣAᵀ) has the density that summing out d - e directions gives")
+@claim(
+    "D5-16",
+    "onto fewer dimensions, e < d: N(Aμ + b, AΣAᵀ) has the density that summing out d - e directions gives",
+    not_shown="every A: random ones with d up to 4 and d - e up to 2",
+)
 def images_in_fewer_dimensions(generator: torch.Generator) -> Evidence:
     worst = 0.0
     for d, e in ((2, 1), (3, 1), (3, 2), (4, 2)) * 2:

@@ -133,6 +133,7 @@ def on_the_diagonal(y_of_u: Callable[[Tensor], Tensor], steps: int) -> tuple[flo
     "D5-8",
     "X normal and Y = X: both have densities, yet cells along the diagonal, of area 16h, keep all mass as h falls; for "
     "Y = -X and for Y independent of X they lose it",
+    not_shown="h → 0, where the diagonal itself has area 0: cells of side 2 down to 1/8",
 )
 def a_pair_without_density(generator: torch.Generator) -> Evidence:
     shuffled = torch.randperm(40_000, generator=generator)

@@ -73,6 +73,7 @@ def first_pair_twice(
     "primed one",
     right=both_pairs,
     printed=first_pair_twice,
+    not_shown="spaces that are not finite (see the claim for densities)",
 )
 def jointly_convex(form: Callable[[Tensor, Tensor, Tensor], Tensor], generator: torch.Generator) -> Evidence:
     even, half = distribution(0.5, 0.5), torch.tensor(0.5, dtype=torch.float64)
