@@ -186,7 +186,11 @@ def test_a_tokenizer_that_was_imported_is_the_script_s(tmp_path):
         vocab_size=290, show_progress=False, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"]
     )
     library.train_from_iterator(["The cat sat on the mat. " * 20], trainer)
+    library.enable_truncation(4)  # settings of training, which a file keeps: a text has all of its tokens, and no more
+    library.enable_padding(length=64)
     library.save(str(folder / "tokenizer.json"))
+    library.no_truncation()
+    library.no_padding()
     text = "The cat sat on the mat. A dog ran away, and the rain fell on the cat.\n" * 40
     (tmp_path / "book.txt").write_text(text)
     code, _, err = tried("import", folder, "-o", tmp_path / "run", "--data", f"text:{tmp_path / 'book.txt'}")

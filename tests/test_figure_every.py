@@ -172,6 +172,28 @@ def test_words_can_be_read_and_do_not_meet(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_numbers_at_ticks_do_not_meet(name):
+    figure: Any = drawn(name).figure
+    renderer = figure._get_renderer()
+    boxes = []
+    for axes in figure.axes:
+        if axes.name == "3d" or not axes.axison:
+            continue
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            slack = 1e-6 * (high - low)
+            for tick in axis.get_major_ticks():
+                if (
+                    tick.label1.get_visible()
+                    and tick.label1.get_text()
+                    and low - slack <= tick.get_loc() <= high + slack
+                ):
+                    boxes.append((tick.label1.get_text(), tick.label1.get_window_extent(renderer)))
+    for (one, first), (other, second) in itertools.combinations(boxes, 2):
+        assert not first.shrunk(0.9, 0.7).overlaps(second.shrunk(0.9, 0.7)), (one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_marks_are_neither_hairs_nor_blots(name):
     for axes in axes_of(name):
         for each in axes.lines:
