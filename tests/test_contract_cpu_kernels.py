@@ -301,20 +301,6 @@ def test_one_token_passes_the_module_by():
 
 
 @pytest.mark.parametrize(
-    ("told", "family"),
-    [
-        ("vendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\n", 26),
-        ("cpu family\t: 25\n", 25),
-        ("AMD64 Family 26 Model 68 Stepping 0, AuthenticAMD", 26),
-        ("x86_64", 0),
-        ("", 0),
-    ],
-)
-def test_the_family_of_a_processor_is_read_where_the_system_tells_it(told, family):
-    assert onednn.cpu_family(told) == family
-
-
-@pytest.mark.parametrize(
     ("name", "avx512", "family", "slow"),
     [
         ("AMD EPYC 9755", True, 26, True),

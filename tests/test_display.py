@@ -32,6 +32,7 @@ LEFT_OUT = {
     "documents",
     "errors",
     "lazy",
+    "processor",
     "display",
     "cli",
     "bench",

@@ -21,6 +21,7 @@ from typing import Any
 from quoin.bench.benchmark import Benchmark, Implementation, missing_packages
 from quoin.bench.worker import Repeats
 from quoin.errors import UserError
+from quoin.processor import num_cores
 
 __all__ = ["KernelTime", "flops_of", "kernel_table", "kernel_time", "kernel_times", "measure_kernel_time"]
 
@@ -96,7 +97,7 @@ def kernel_times(benchmark: Benchmark) -> dict[str, KernelTime]:
 
 def kernel_time(benchmark: Benchmark, implementation: Implementation) -> KernelTime:
     """Run one implementation of a benchmark in a process of its own, and take a repeat of it apart."""
-    threads = min(benchmark.threads, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    threads = min(benchmark.threads, num_cores())
     named = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     command = [sys.executable, "-m", "quoin.bench.kernel_time", implementation.module, implementation.function]
     ended = subprocess.run(

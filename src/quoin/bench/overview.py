@@ -7,8 +7,6 @@ torch nor a peer.
 import datetime
 import json
 import os
-import platform
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +17,7 @@ from quoin.bench.benchmark import Benchmark
 from quoin.bench.kernel_time import KernelTime, kernel_table
 from quoin.bench.measurement import Quartiles
 from quoin.bench.result import BenchmarkResult
+from quoin.processor import num_cores, processor_name
 
 __all__ = ["KeptResults", "overview", "write_overview"]
 
@@ -76,14 +75,8 @@ class KeptResults:
 
 
 def _here() -> dict[str, str]:
-    model = "an unknown processor"
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-        model = found[1] if found else model
-    except OSError:
-        model = platform.processor() or model
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return {"day": day, "machine": f"{model}, {os.cpu_count()} cores"}
+    return {"day": day, "machine": f"{processor_name()}, {num_cores()} cores"}
 
 
 def overview(results: Sequence[BenchmarkResult]) -> tuple[tuple[str, ...], list[tuple]]:

@@ -21,6 +21,7 @@ from quoin.bench.benchmark import Benchmark, Implementation, missing_packages
 from quoin.bench.measurement import Measurement
 from quoin.bench.result import BenchmarkResult
 from quoin.errors import UserError
+from quoin.processor import num_cores
 
 __all__ = ["run_benchmark"]
 
@@ -87,8 +88,7 @@ def run_benchmark(
         raise UserError(
             f"expected one repeat or more, got {num_repeats}; leave --num-repeats out for the benchmark's own number"
         )
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = min(benchmark.threads, available)
+    threads = min(benchmark.threads, num_cores())
     measurements = {
         each.name: Measurement(each.name, absent=missing_packages(each)) for each in benchmark.implementations
     }

@@ -1,13 +1,14 @@
 """Is everything here that Quoin needs? Each finding says what to do if not."""
 
 import importlib.metadata
-import os
 import platform
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
+
+from quoin.processor import num_cores, processor_name
 
 __all__ = ["Finding", "examine"]
 
@@ -72,7 +73,8 @@ def _torch() -> list[Finding]:
     name = compiler()
     return [
         Finding("device", str(device_context.device), True),
-        Finding("threads", f"{torch.get_num_threads()} of {os.cpu_count()} cores", True),
+        Finding("processor", processor_name(), True),
+        Finding("threads", f"{torch.get_num_threads()} of {num_cores()} cores", True),
         Finding("C++ compiler", name or "none", name is not None, False, "only for --compile; runs go on without"),
     ]
 

@@ -8,7 +8,6 @@ in several sessions: `make recipes SEEDS=10 TABLE=docs/recipes.json ONLY="mlp le
 import argparse
 import datetime
 import json
-import platform
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ import torch
 from quoin.cli.output import print_table
 from quoin.display import format_number
 from quoin.errors import UserError, did_you_mean
+from quoin.processor import processor_name
 from quoin.runs import Run, RunConfig, find_recipe, fit_recipe, recipe_names
 from quoin.runs.fit import resume_run
 from quoin.runs.multirun import Multirun, fit_multirun, resume_multirun
@@ -112,16 +112,8 @@ def _result(name: str, seeds: int, runs: Path, jobs: int) -> Any:
 
 def _here() -> dict[str, str]:
     """The day, the machine and torch, which stand beside every row."""
-    machine = f"{_processor()}, {torch.get_num_threads()} threads"
+    machine = f"{processor_name()}, {torch.get_num_threads()} threads"
     return {"date": datetime.date.today().isoformat(), "machine": machine, "torch": torch.__version__}
-
-
-def _processor() -> str:
-    """The processor by its name, where the system tells it."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
 
 
 if __name__ == "__main__":

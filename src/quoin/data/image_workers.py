@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from quoin.errors import UserError
+from quoin.processor import num_cores
 
 __all__ = ["CHUNK", "ImageWorkers", "num_workers"]
 
@@ -23,8 +24,7 @@ CHUNK = 32  # pictures of one job
 
 def num_workers(num_images: int) -> int:
     """As many as there are processors to use, and no more than there are jobs."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(available, -(-num_images // CHUNK)))
+    return max(1, min(num_cores(), -(-num_images // CHUNK)))
 
 
 class ImageWorkers:

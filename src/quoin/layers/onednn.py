@@ -8,17 +8,16 @@ is within a tenth of oneDNN, and quicker for the gradient of the weights: there,
 and where something looks on (`is_plain_cpu`), the blocks are torch's own.
 """
 
-import contextlib
 import functools
 import platform
-import re
-from pathlib import Path
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+
+from quoin.processor import processor_family, processor_text
 
 __all__ = ["Linear", "Tanh", "is_plain_cpu", "is_traced"]
 
@@ -143,18 +142,4 @@ def _mkl_is_slow() -> bool:
     """
     found = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
     is_amd = "AMD" in found.get("cpu_name", "") and found.get("avx512_f", False)
-    return is_amd and torch.backends.mkl.is_available() and cpu_family(processor_text()) >= FIRST_FULL_WIDTH
-
-
-def processor_text() -> str:
-    """What the system says of the processor."""
-    told = platform.processor()  # of Windows: "AMD64 Family 26 Model ..."
-    with contextlib.suppress(OSError):
-        told += "\n" + Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    return told
-
-
-def cpu_family(told: str) -> int:
-    """The family of the processor as its maker numbers it; 0 where the system does not tell."""
-    found = re.search(r"^cpu family\s*:\s*(\d+)|\bFamily (\d+)\b", told, re.MULTILINE)
-    return int(found[1] or found[2]) if found else 0
+    return is_amd and torch.backends.mkl.is_available() and processor_family(processor_text()) >= FIRST_FULL_WIDTH

@@ -20,7 +20,8 @@ class Options(ImageOptions):
     size: Literal["small", "full"] = option(
         "small", "full: NiN as published, for images from 67 x 67; small: from 8 x 8"
     )
-    # The last layer is a ReLU: after a warmup half as long, one class's output is 0 for all images in a run of five.
+    # The last layer is a ReLU: after a warmup half as long, one run of five had a class whose output was 0
+    # for all images.
     epochs: int = default(100)
     lr: float = default(0.02)
     warmup_ratio: float = default(0.1)

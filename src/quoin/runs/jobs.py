@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal
 
 from quoin.callbacks import current_listener
+from quoin.processor import num_cores
 from quoin.runs.run_config import RunConfig
 from quoin.train import RunFolder, setup_device, torch_as_it_was
-from quoin.train.device_context import num_cores
 from quoin.train.interrupt import Interrupt
 from quoin.train.progress import MultirunProgress
 
-__all__ = ["Ended", "Job", "describe_sharing", "num_cores", "run_jobs", "start_worker", "with_threads"]
+__all__ = ["Ended", "Job", "describe_sharing", "run_jobs", "start_worker", "with_threads"]
 
 WAIT_SECONDS = 0.1  # between two looks whether somebody interrupts
 

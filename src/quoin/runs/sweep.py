@@ -22,10 +22,11 @@ from typing import Any, Literal, cast
 from quoin.callbacks import current_listener
 from quoin.errors import UserError
 from quoin.own_code import is_code_reference, load_object
+from quoin.processor import num_cores
 from quoin.runs.catalog import Recipe
 from quoin.runs.environment import device_context_for, package_as_json
 from quoin.runs.fit import begin_task, check_data_unchanged
-from quoin.runs.jobs import num_cores, with_threads
+from quoin.runs.jobs import with_threads
 from quoin.runs.kinds import SWEEP
 from quoin.runs.paths import options_here
 from quoin.runs.run import Run

@@ -14,10 +14,11 @@ import torch
 
 from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
+from quoin.processor import num_cores, processor_name
 from quoin.train.compiled import CompiledStep, length_of_first
 from quoin.train.processes import join_processes, local_place, num_processes, process_rank
 
-__all__ = ["DeviceContext", "compiler", "describe_environment", "num_cores", "setup_device", "torch_as_it_was"]
+__all__ = ["DeviceContext", "compiler", "describe_environment", "setup_device", "torch_as_it_was"]
 
 R = TypeVar("R")
 
@@ -147,11 +148,6 @@ def setup_device(
     return DeviceContext(chosen, dtype, compile, process_rank(), world_size, shard and world_size > 1), remarks
 
 
-def num_cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _own_device(chosen: torch.device, name: str, local_rank: int, local_processes: int) -> torch.device:
     """The device of one of several processes: of the GPUs of a machine each process has its own."""
     if chosen.type == "mps":
@@ -212,7 +208,7 @@ def describe_environment(device_context: DeviceContext, seed: int) -> dict[str, 
         "device": str(device_context.device),
         "device_name": torch.cuda.get_device_name(device_context.device)
         if device_context.device.type == "cuda"
-        else platform.processor() or "CPU",
+        else processor_name(),
         "threads": torch.get_num_threads(),
         "processes": device_context.world_size,
         "shard": device_context.shard,

@@ -1,7 +1,6 @@
 """Running claims: find them, choose some, and check them side by side in processes of their own."""
 
 import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -9,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from quoin import notes
 from quoin.callbacks import current_listener
 from quoin.notes.claims.claim import Claim, Outcome, raised
+from quoin.processor import num_cores
 
 __all__ = ["check", "collect", "select"]
 
@@ -30,7 +30,7 @@ def check(claims: Sequence[Claim], *, seed: int = 0, num_workers: int | None = N
     torch.
     """
     with current_listener().progress("claims") as on_progress:
-        for done, outcome in enumerate(_outcomes(claims, seed, min(num_workers or _cores(), len(claims))), start=1):
+        for done, outcome in enumerate(_outcomes(claims, seed, min(num_workers or num_cores(), len(claims))), start=1):
             on_progress(done, len(claims))
             yield outcome
 
@@ -50,7 +50,3 @@ def _outcomes(claims: Sequence[Claim], seed: int, num_workers: int) -> Iterator[
                 yield Outcome(claim.ids, claim.statement, "fails", raised(error), 0.0, not_shown=claim.not_shown)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
