@@ -14,6 +14,7 @@ from torch import Tensor
 
 from quoin.bench.attention_benchmarks import calls_per_repeat
 from quoin.bench.worker import Repeats, peak_bytes
+from quoin.train import keep_freed_memory
 
 __all__ = ["HEAD_DIM", "NUM_FEATURES", "NUM_HEADS", "time_attention"]
 
@@ -29,11 +30,15 @@ def time_attention(repeats: Repeats, length: str, work: str, attend: Attend, *, 
 
     Queries and keys have the deviation 1/2: at 1 no affordable number of random features estimates their softmax.
 
+    Every implementation keeps the memory it frees: otherwise what is measured of long sequences is how fast the system
+    clears pages.
+
     The figures: how many MiB the process grew by at its most, inputs included, and how far the output is from exact
     attention.
     """
     assert work in ("forward", "training"), work
     torch.set_num_threads(repeats.threads)
+    keep_freed_memory()
     before = _resident_bytes()
     n = int(length)
     generator = torch.Generator().manual_seed(0)

@@ -24,6 +24,7 @@ from quoin.bench.unet_problem import (
 )
 from quoin.bench.worker import Repeats
 from quoin.models import UNet, load_diffusers_unet
+from quoin.train import setup_device
 
 __all__ = [
     "diffusers_sample",
@@ -49,6 +50,7 @@ def quoin_step(repeats: Repeats) -> dict[str, float]:
             network, schedule, EpsilonPrediction(), clean, t + 1, noise
         ).mean()  # its times begin with 1
 
+    setup_device("cpu", threads=repeats.threads)  # as `quoin train` sets it up
     return _train(repeats, network, loss, fused=True)
 
 
@@ -89,6 +91,7 @@ def quoin_sample(repeats: Repeats) -> dict[str, float]:
             generator=generator,
         )
 
+    setup_device("cpu", threads=repeats.threads)
     return _sample(repeats, sample)
 
 

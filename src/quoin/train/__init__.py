@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from quoin.train.folder import RunFolder
     from quoin.train.gradient_task import GradientTask
     from quoin.train.gradient_updater import GradientUpdater, first_nonfinite_tensor
+    from quoin.train.host_memory import keep_freed_memory
     from quoin.train.loggers import Logger
     from quoin.train.monitor import Monitor
     from quoin.train.progress import Progress
@@ -37,6 +38,7 @@ __all__ = [
     "check_finite",
     "describe_environment",
     "first_nonfinite_tensor",
+    "keep_freed_memory",
     "load_state_dict_strict",
     "load_weights",
     "read_checkpoint",

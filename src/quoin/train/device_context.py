@@ -16,6 +16,7 @@ from quoin.display import shown
 from quoin.errors import UserError, did_you_mean, format_value
 from quoin.processor import num_cores, processor_name
 from quoin.train.compiled import CompiledStep, length_of_first
+from quoin.train.host_memory import keep_freed_memory, release_freed_memory
 from quoin.train.processes import join_processes, local_place, num_processes, process_rank
 
 __all__ = ["DeviceContext", "compiler", "describe_environment", "setup_device", "torch_as_it_was"]
@@ -72,8 +73,8 @@ class DeviceContext:
 
 @contextlib.contextmanager
 def torch_as_it_was() -> Iterator[None]:
-    """Afterwards, put back what `setup_device` sets: who trains in a notebook goes on with the threads and algorithms
-    they had."""
+    """Afterwards, put back what `setup_device` sets: who trains in a notebook goes on with the threads, algorithms and
+    free memory they had."""
     threads, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
     deterministic, warn_only = (
         torch.are_deterministic_algorithms_enabled(),
@@ -85,6 +86,7 @@ def torch_as_it_was() -> Iterator[None]:
         torch.set_num_threads(threads)
         torch.backends.cudnn.benchmark = benchmark
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        release_freed_memory()
 
 
 def setup_device(
@@ -119,6 +121,8 @@ def setup_device(
         kind, chosen = chosen.type, _own_device(chosen, device, local_rank, local_processes)
         if kind != chosen.type:
             remarks.append(f"{local_processes} processes have no GPU each on this machine: they train on the CPU")
+    if chosen.type == "cpu":
+        keep_freed_memory()
     if chosen.type == "cuda" and chosen.index is not None:
         torch.cuda.set_device(chosen)  # so that the generator that is saved is the one dropout samples from
     if precision not in _AUTOCAST:
