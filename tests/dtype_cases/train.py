@@ -57,4 +57,5 @@ NO_NUMBERS |= {
     "setup_device": "takes the names of a device and a dtype",
     "describe_environment": "takes a place and a seed",
     "torch_as_it_was": "takes nothing",
+    "keep_freed_memory": "takes nothing",
 }
