@@ -4,11 +4,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from quoin.bench.lab_page import CHROMIUM, served
 
-__all__ = ["CHROMIUM", "OVERLAPS", "UP", "Watch", "address", "begun", "living", "served"]
+__all__ = ["CHROMIUM", "OVERLAPS", "UP", "Watch", "address", "begun", "living", "outlived", "served"]
 
 # What marimo's own page says of its pictures and settings; everything else in the console is ours.
 MARIMO_SAYS = re.compile(r"was preloaded using link preload|Project configuration overrides|\[Metric [A-Z]+\]")
@@ -32,9 +33,18 @@ def begun(cache: Path) -> tuple[subprocess.Popen, str]:
 
 
 def living(leader: int) -> list[str]:
-    """The processes of a group that live."""
-    listed = subprocess.run(["ps", "-eo", "pgid,stat"], capture_output=True, text=True).stdout.splitlines()[1:]
+    """The processes of a group that live, each with its command."""
+    listed = subprocess.run(["ps", "-eo", "pgid,stat,args"], capture_output=True, text=True).stdout.splitlines()[1:]
     return [line for line in listed if line.split()[0] == str(leader) and "Z" not in line.split()[1]]
+
+
+def outlived(leader: int, seconds: float = 30.0) -> list[str]:
+    """The processes of a group that still live after this time. Python's own beside its workers end when they find
+    their parent gone, and on a busy machine that is not at once."""
+    end = time.monotonic() + seconds
+    while living(leader) and time.monotonic() < end:
+        time.sleep(0.05)
+    return living(leader)
 
 
 class Watch:

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from lab_browser import CHROMIUM, OVERLAPS, UP, Watch, address, begun, living, served
+from lab_browser import CHROMIUM, OVERLAPS, UP, Watch, address, begun, living, outlived, served
 from quoin.lab.catalog import EXTRA_PAGES, PAGES, page_path
 from quoin.lab.parts.page import exhibits_of
 from quoin.lab.parts.style import style_sheet
@@ -208,7 +208,7 @@ def test_the_lab_ends_while_a_page_is_open(browser, tmp_path):
     process.terminate()
     assert process.wait(60) == 0
     process.stdout.close()
-    assert living(process.pid) == []
+    assert outlived(process.pid) == []
     page.close()
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_browser import begun, living, served
+from lab_browser import begun, living, outlived, served
 from quoin.lab import cards
 from quoin.lab.catalog import page_path
 from quoin.lab.index_page import index_html
@@ -108,7 +108,7 @@ def test_it_leaves_no_process_behind(how, tmp_path):
     process.send_signal(how)
     assert process.wait(60) == 0
     process.stdout.close()
-    assert living(process.pid) == []
+    assert outlived(process.pid) == []
 
 
 @pytest.mark.deep

@@ -42,6 +42,7 @@ class _ScaledSampler(nn.Module):
 
     loc: Float[Tensor, "*#shape"]
     scale: Float[Tensor, "*#shape"]
+    bounds: Float[Tensor, "2"] | None
 
     def __init__(
         self,
@@ -59,9 +60,18 @@ class _ScaledSampler(nn.Module):
         super().__init__()
         schedule.timesteps(num_steps)  # raises an error for what is outside 1 ... T before any training
         self.network, self.schedule, self.prediction_type = network, schedule, prediction_type
-        self.shape, self.bounds, self.num_steps, self.sampler = tuple(shape), bounds, num_steps, sampler
+        self.shape, self.num_steps, self.sampler = tuple(shape), num_steps, sampler
         self.register_buffer("loc", as_floating(loc, scale))
         self.register_buffer("scale", as_floating(scale, loc))
+        self.register_buffer("bounds", None if bounds is None else torch.tensor(bounds, dtype=self.scale.dtype))
+
+    @property
+    def clip_range(self) -> tuple[float, float] | None:
+        """What predictions of y_0 are clipped to; a task may have fitted it to its data."""
+        if self.bounds is None:
+            return None
+        low, high = self.bounds.tolist()
+        return low, high
 
     def normalize(self, x: Real[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         """Examples on the network's scale."""
@@ -73,9 +83,10 @@ class _ScaledSampler(nn.Module):
 
     def _denoiser(self, network: Callable[[Tensor, Tensor], Tensor]) -> Denoiser:
         denoiser = make_denoiser(network, self.schedule, self.prediction_type)
-        if self.bounds is None:
+        clip_range = self.clip_range
+        if clip_range is None:
             return denoiser
-        return clip_denoiser(denoiser, self.schedule, low=self.bounds[0], high=self.bounds[1])
+        return clip_denoiser(denoiser, self.schedule, low=clip_range[0], high=clip_range[1])
 
     def _sample(
         self,
@@ -117,8 +128,8 @@ class DiffusionSampler(_ScaledSampler):
         shape: That of one example, without the batch.
         loc: What is subtracted from examples: the network works on y = (x - loc)/scale.
         scale: What they are then divided by.
-        bounds: (low, high) on the network's scale, to which predictions of y_0 are clipped, as for images; None clips
-            nothing.
+        bounds: (low, high) on the network's scale, to which predictions of y_0 are clipped; a buffer, so that it can be
+            fitted to data. None clips nothing.
         num_steps: Steps that `sample` takes unless it is given others; at most as many as the schedule has.
         sampler: The solver that `sample` uses unless it is given another.
 
@@ -162,8 +173,8 @@ class GuidedDiffusionSampler(_ScaledSampler):
         shape: That of one example, without the batch.
         loc: What is subtracted from examples: the network works on y = (x - loc)/scale.
         scale: What they are then divided by.
-        bounds: (low, high) on the network's scale, to which predictions of y_0 are clipped, as for images; None clips
-            nothing.
+        bounds: (low, high) on the network's scale, to which predictions of y_0 are clipped; a buffer, so that it can be
+            fitted to data. None clips nothing.
         num_steps: Steps that `sample` takes unless it is given others; at most as many as the schedule has.
         sampler: The solver that `sample` uses unless it is given another.
         guidance_scale: That of classifier-free guidance in `sample` unless it is given another: 1 is none, more

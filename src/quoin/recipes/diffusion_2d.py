@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from quoin import data, generate, models, train
-from quoin.options import option
+from quoin.options import default, option
 from quoin.tasks.generative_options import PointOptions
 from quoin.tasks.target import Target
 
@@ -22,11 +22,12 @@ class Options(PointOptions):
     num_timesteps: int = option(1000, "timesteps T of the forward process", at_least=2, at_most=10**5)
     beta_schedule: Literal["linear", "cosine", "sigmoid"] = option("linear", "noise schedule")
     prediction_type: Literal["epsilon", "sample", "v_prediction"] = option("epsilon", "what the network predicts")
-    num_steps: int = option(50, "sampling steps (DDIM), at most --num-timesteps", at_least=1, at_most=10**5)
+    epochs: int = default(400, "passes over the points")
+    num_steps: int = option(100, "sampling steps (DDIM), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
 def model(options: Options, data_info: "data.PointInfo") -> "generate.DiffusionSampler":
-    """An untrained network, with a noise schedule and a scale that is fitted to the data."""
+    """An untrained network, with a noise schedule, and a scale and bounds that are fitted to the data."""
     import torch
 
     from quoin.tasks.diffusion_process import make_noise_process
@@ -41,7 +42,14 @@ def model(options: Options, data_info: "data.PointInfo") -> "generate.DiffusionS
         generator=generator,
     )
     return generate.DiffusionSampler(
-        network, schedule, asked, (d,), loc=torch.zeros(d), scale=torch.ones(d), num_steps=options.num_steps
+        network,
+        schedule,
+        asked,
+        (d,),
+        loc=torch.zeros(d),
+        scale=torch.ones(d),
+        bounds=(-1.0, 1.0),
+        num_steps=options.num_steps,
     )
 
 

@@ -118,6 +118,11 @@ class PointTask(GradientTask):
         std = points.train.std(dim=0)
         model.loc.copy_(points.train.mean(dim=0))
         model.scale.copy_(torch.where(std > 0, std, 1.0))  # a column that never changes
+        if isinstance(model, DiffusionSampler) and model.bounds is not None:
+            # E[x_0 | x_t] is a mean of data, so no prediction beyond them is right. Where x_t is nearly all noise, the
+            # x̂_0 of a predicted noise is its error times noise/signal: 20,000 at the end of the cosine schedule.
+            reach = model.normalize(points.train).abs().max().clamp(min=1.0)
+            model.bounds.copy_(torch.stack([-reach, reach]))
         model = model.to(device_context.device)
         if isinstance(model, DiffusionSampler):
             model.schedule.tables(model.loc)

@@ -7,7 +7,6 @@ more: in the process of the pages both would disturb.
 from __future__ import annotations
 
 import functools
-import multiprocessing
 import threading
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from quoin import notes
 from quoin.lab.parts.marks import escape, scripts
+from quoin.workers import worker_pool
 
 if TYPE_CHECKING:
     from quoin.notes.claims import Claim, Outcome
@@ -47,7 +47,7 @@ def submit(ids: tuple[str, ...], seed: int = 0) -> Future[list[Outcome]]:
     with _lock:
         for _ in range(2):  # a worker that was killed is replaced once
             if not _pool:
-                _pool.append(ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")))
+                _pool.append(worker_pool(1))
             try:
                 return _pool[0].submit(outcomes, ids, seed)
             except BrokenProcessPool:

@@ -1,14 +1,13 @@
 """Running claims: find them, choose some, and check them side by side in processes of their own."""
 
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from quoin import notes
 from quoin.callbacks import current_listener
 from quoin.notes.claims.claim import Claim, Outcome, raised
 from quoin.processor import num_cores
+from quoin.workers import worker_pool
 
 __all__ = ["check", "collect", "select"]
 
@@ -39,8 +38,7 @@ def _outcomes(claims: Sequence[Claim], seed: int, num_workers: int) -> Iterator[
     if num_workers <= 1:
         yield from (claim.run(seed) for claim in claims)
         return
-    # spawn: a forked child of a process in which torch has started threads may hang.
-    pool = ProcessPoolExecutor(num_workers, mp_context=multiprocessing.get_context("spawn"))
+    pool = worker_pool(num_workers)
     try:
         futures = [pool.submit(Claim.run, claim, seed) for claim in claims]
         for claim, future in zip(claims, futures):

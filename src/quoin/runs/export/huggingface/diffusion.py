@@ -90,8 +90,8 @@ def _scheduler(model: Any) -> dict[str, Any]:
         "num_train_timesteps": model.schedule.num_steps + 1,
         "trained_betas": model.schedule.betas.tolist(),  # the first is 0
         "prediction_type": PREDICTION_TYPES[type(model.prediction_type)],
-        "clip_sample": model.bounds is not None,
-        "clip_sample_range": 1.0 if model.bounds is None else model.bounds[1],
+        "clip_sample": model.clip_range is not None,
+        "clip_sample_range": 1.0 if model.clip_range is None else model.clip_range[1],
         "set_alpha_to_one": True,
         "steps_offset": 1,
         "timestep_spacing": "leading",

@@ -22,7 +22,7 @@ class Denoise(nn.Module):
 
     def __init__(self, model: DiffusionSampler | GuidedDiffusionSampler) -> None:
         super().__init__()
-        self.network, self.bounds, self.prediction_type = model.network, model.bounds, model.prediction_type
+        self.network, self.clip_range, self.prediction_type = model.network, model.clip_range, model.prediction_type
         for name, table in zip(("signal", "noise"), model.schedule.tables(model.scale)):
             self.register_buffer(name, table)
 
@@ -41,8 +41,8 @@ class Denoise(nn.Module):
         shape = (-1, *[1] * (noisy.ndim - 1))
         level = Level(self.signal[time].reshape(shape), self.noise[time].reshape(shape))
         found = self.prediction_type.denoised(prediction, noisy, level)
-        if self.bounds is not None:
-            found = SamplePrediction().denoised(found.clean.clamp(*self.bounds), noisy, level)
+        if self.clip_range is not None:
+            found = SamplePrediction().denoised(found.clean.clamp(*self.clip_range), noisy, level)
         return found.clean, found.noise
 
 
