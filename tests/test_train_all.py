@@ -80,6 +80,13 @@ def test_rows_that_are_done_are_taken_as_they_are(here, monkeypatch):
     assert new["machine"] != "another"
 
 
+@pytest.mark.parametrize(("jobs", "told"), [(0, "3 threads"), (1, "3 threads"), (4, "2 threads"), (8, "1 thread")])
+def test_a_row_tells_the_threads_that_one_run_has(jobs, told, monkeypatch):
+    monkeypatch.setattr("quoin.runs.jobs.num_cores", lambda: 8)
+    monkeypatch.setattr("torch.get_num_threads", lambda: 3)
+    assert train_all._here(jobs)["machine"].endswith(f", {told}")
+
+
 @pytest.mark.parametrize(
     ("held", "told"),
     [

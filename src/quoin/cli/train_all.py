@@ -21,6 +21,7 @@ from quoin.errors import UserError, did_you_mean
 from quoin.processor import processor_name
 from quoin.runs import Run, RunConfig, find_recipe, fit_recipe, recipe_names
 from quoin.runs.fit import resume_run
+from quoin.runs.jobs import with_threads
 from quoin.runs.multirun import Multirun, fit_multirun, resume_multirun
 from quoin.runs.run_label import RunLabel
 from quoin.train import NonFiniteLossError
@@ -83,7 +84,9 @@ def _row(name: str, seeds: int, runs: Path, jobs: int) -> dict[str, Any]:
     """What a recipe reached, when and where."""
     target = find_recipe(name).target
     assert target is not None, "each of Quoin's own recipes has one"
-    row = {"metric": target.metric, "target": target.bound, "reached": "", "met": False, "seconds": ""} | _here()
+    row = {"metric": target.metric, "target": target.bound, "reached": "", "met": False, "seconds": ""} | _here(
+        min(jobs, seeds)
+    )
     try:
         result = _result(name, seeds, runs, jobs)
     except NonFiniteLossError as failure:  # a miss like any other: the recipes after it still have their turn
@@ -110,9 +113,10 @@ def _result(name: str, seeds: int, runs: Path, jobs: int) -> Any:
     return fit_recipe(recipe, recipe.options(), RunConfig(), runs, label=label).result
 
 
-def _here() -> dict[str, str]:
-    """The day, the machine and torch, which stand beside every row."""
-    machine = f"{processor_name()}, {torch.get_num_threads()} threads"
+def _here(jobs: int) -> dict[str, str]:
+    """The day, the machine with the threads of one run, and torch, which stand beside every row."""
+    threads = with_threads(RunConfig(), jobs).num_threads if jobs > 1 else torch.get_num_threads()
+    machine = f"{processor_name()}, {threads} thread{'s' if threads > 1 else ''}"
     return {"date": datetime.date.today().isoformat(), "machine": machine, "torch": torch.__version__}
 
 
