@@ -50,7 +50,8 @@ index: .venv/.test  ## write anew what `quoin map WORD` looks through and what `
 	$(BIN)/python -m quoin.runs.listing
 	$(BIN)/python -m quoin.lab.exhibit_index
 
-bench: .venv/.bench .venv/.browser  ## Quoin compared with other libraries, on one page (docs/measured.md); stopped, it goes on where it was
+bench: .venv/.bench  ## Quoin compared with other libraries, on one page (docs/measured.md); stopped, it goes on where it was
+	-@$(MAKE) --no-print-directory .venv/.browser
 	$(BIN)/quoin bench --kernels --keep build/bench --page docs/measured.md
 
 docs: .venv/.docs  ## build the site into build/site and check its links
@@ -85,7 +86,7 @@ clean:  ## remove the virtual environment and what was built
 # The lab's pages are tested, and measured, in a real browser, the system's chromium.
 .venv/.browser: .venv/.test
 	@command -v chromium chromium-browser google-chrome > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } || \
-		{ echo "the lab's tests need chromium: install it with your system's package manager"; exit 1; }
+		{ echo "the lab's pages are tested, and measured, in chromium: install it with your system's package manager"; exit 1; }
 	@touch $@
 
 # The lab's pages stand on the site, still.

@@ -11,12 +11,15 @@ so many at a time.
 """
 
 import argparse
+import array
 import contextlib
+import fcntl
 import itertools
 import json
 import os
 import struct
 import sys
+import termios
 import time
 import tomllib
 import traceback
@@ -100,6 +103,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--package", default="quoin")
     parser.add_argument("--preload", default=PRELOADED, help="modules that most tests import (default: ours)")
     asked = parser.parse_args(arguments)
+    if asked.jobs < 1:
+        parser.error(f"expected one mutant at a time or more, got --jobs {asked.jobs}")
     build = asked.root.resolve() / "build" / "mutants"
     build.mkdir(parents=True, exist_ok=True)
     project = Project(asked.root.resolve(), asked.package, build / "tree")
@@ -131,7 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
                 lambda some, k: try_these(some, build / f"job-{k}", _silent),
                 waiting,
                 asked.jobs,
-                lambda: bar.update(task, completed=sum(_identity(vars(each)) in verdicts(log) for each in mutants)),
+                lambda ended: bar.update(task, completed=len(mutants) - len(waiting) + ended),
             ):
                 return 1
             bar.update(task, completed=len(mutants))
@@ -158,18 +163,19 @@ def _silent(text: str) -> None:
 
 
 def _in_processes(
-    work: Callable[[Iterable[Mutant], int], None], mutants: list[Mutant], jobs: int, look: Callable[[], None]
+    work: Callable[[Iterable[Mutant], int], None], mutants: list[Mutant], jobs: int, look: Callable[[int], None]
 ) -> int:
-    """Forked, so that what is preloaded is shared; a pipe hands each the next mutant. How many processes failed."""
+    """Forked, so that what is preloaded is shared; a pipe hands each the next mutant, and `look` is told how many are
+    handed out and done. How many processes failed."""
     reading, writing = os.pipe()
-    children = []
+    children, parent = [], os.getpid()
     for k in range(jobs):
         child = os.fork()
         if not child:
             os.close(writing)
             code = 1
             try:
-                work(_handed(mutants, reading), k)
+                work(_handed(mutants, reading, parent), k)
                 code = 0
             except KeyboardInterrupt:
                 code = 0  # the first process says so
@@ -178,7 +184,6 @@ def _in_processes(
             finally:
                 os._exit(code)
         children.append(child)
-    os.close(reading)
     with contextlib.suppress(BrokenPipeError):
         for number in range(len(mutants)):
             os.write(writing, struct.pack("i", number))
@@ -188,16 +193,24 @@ def _in_processes(
         ended, status = os.waitpid(-1, os.WNOHANG)
         if not ended:
             time.sleep(1.0)
-            look()
+            look(max(0, len(mutants) - _waiting(reading) - len(children)))
             continue
         children.remove(ended)
         failed += status != 0
+    os.close(reading)
     return failed
 
 
-def _handed(mutants: list[Mutant], reading: int) -> Iterator[Mutant]:
-    """A read of four bytes from a pipe is whole and one process's alone."""
-    while number := os.read(reading, 4):
+def _waiting(reading: int) -> int:
+    """Numbers of four bytes that nobody has taken from the pipe yet."""
+    told = array.array("i", [0])
+    fcntl.ioctl(reading, termios.FIONREAD, told)
+    return told[0] // 4
+
+
+def _handed(mutants: list[Mutant], reading: int, parent: int) -> Iterator[Mutant]:
+    """A read of four bytes from a pipe is whole and one process's alone. Ends with the process that asked."""
+    while os.getppid() == parent and (number := os.read(reading, 4)):
         yield mutants[struct.unpack("i", number)[0]]
 
 

@@ -1,5 +1,6 @@
 """Where a benchmark's time goes: operations counted as torch counts them, seconds that add up, the page that tells."""
 
+import dataclasses
 import json
 import time
 
@@ -157,13 +158,19 @@ def test_an_implementation_is_taken_apart_in_a_process_of_its_own(fakes):
     found = kernel_times(row("matrices", "falls"))  # only what is named, so that the second is not even tried
     assert list(found) == ["matrices"]
     assert found["matrices"].product_flops == 2 * 64**3
-    assert kernel_times(row("matrices", needs=("no_such_package",))) == {}
+    told = []
+    assert kernel_times(row("matrices", needs=("no_such_package",)), on_progress=told.append) == {}
+    assert told == ["fake: matrices is not installed: pip install no_such_package"]
 
 
 def test_one_that_fails_is_told_in_one_line(fakes):
     benchmark = row("falls")
     with pytest.raises(UserError, match=r"^expected a repeat of falls in fake, got RuntimeError: out of breath; run"):
         kernel_time(benchmark, benchmark.implementations[0])
+    told = []
+    assert kernel_times(benchmark, on_progress=told.append) == {}  # the others still have their turn
+    assert len(told) == 1
+    assert "out of breath" in told[0]
 
 
 def test_every_name_is_that_of_an_implementation():
@@ -179,12 +186,15 @@ def test_what_was_kept_is_on_the_page(tmp_path):
     assert kept.read_kernels(benchmark) is None
     kept.write_kernels("fake", {"matrices": told})
     assert kept.read_kernels(benchmark) == {"matrices": told}
-    page = tmp_path / "page.md"
-    write_overview(page, [], {}, kernels={"fake": {"matrices": told}})
+    assert kept.read_kernels(dataclasses.replace(benchmark, on_torch=())) is None  # of other implementations
+    page, here = tmp_path / "page.md", kept.measured("fake", kernels=True)
+    write_overview(page, [], {}, kernels={"fake": {"matrices": told}}, kernels_measured={"fake": here})
     assert "| fake | matrices | 2.0000 | 40% | 50% | 2.50 times |" in page.read_text()
+    assert f"- `fake`: {here}" in page.read_text()
+    assert here.startswith("20")
     write_overview(page, [], {})
     assert "Where the time goes" not in page.read_text()
-    (tmp_path / "kept" / "fake.kernels.json").write_text('{"matrices": {"seconds": 1}}')
+    (tmp_path / "kept" / "fake.kernels.json").write_text('{"kernels": {"matrices": {"seconds": 1}}}')
     assert kept.read_kernels(benchmark) is None
 
 

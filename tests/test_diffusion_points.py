@@ -56,10 +56,30 @@ def test_the_bounds_are_those_of_the_training_points_and_travel_with_the_weights
     assert float(task.sample(500, "samples").sub(task.model.loc).div(task.model.scale).abs().max()) < farthest + 1e-5
 
 
+def test_a_point_beyond_those_of_training_pays_for_the_network_not_for_the_bounds():
+    """Clipped, x̂_0 stays three away from it however little noise there is: 1/(2 β_1) = 5,000 nats each."""
+    task = task_of(num_examples=40, hidden_dim=8)
+    task.measured = task.model.denormalize(torch.full((1, 2), 3.0 + task.model.clip_range[1]))
+    found = task.compute_final_metrics()["nll_bound"]
+    with torch.no_grad():
+        for model in (task.model, task.eval_model):
+            model.bounds.copy_(torch.tensor([-1e6, 1e6]))
+    assert found == pytest.approx(task.compute_final_metrics()["nll_bound"], rel=1e-6)
+
+
+@pytest.mark.parametrize("recipe", ["diffusion-2d", "diffusion-digits"])
+def test_of_few_timesteps_all_are_taken_and_of_many_as_many_as_asked(recipe):
+    found = find_recipe(recipe)
+    default = found.options()
+    for timesteps, steps in ((2, 2), (5, 5), (default.num_steps + 1, default.num_steps)):
+        options = found.options(num_timesteps=timesteps)
+        assert found.build(options, DeviceContext()).model.num_steps == steps
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize(("beta_schedule", "prediction_type"), list(itertools.product(SCHEDULES, PREDICTION_TYPES)))
 def test_every_schedule_goes_with_every_prediction(beta_schedule, prediction_type, tmp_path):
     task = task_of(beta_schedule=beta_schedule, prediction_type=prediction_type, epochs=60)
     config = {"kind": "point-generation", "options": {}, "settings": {}, "data": None}
-    run_loop(task, RunFolder.create(tmp_path, "points", config, {}), epochs=60)
+    run_loop(task, RunFolder.create(tmp_path, "points", config, {}), epochs=60, checkpoint_every=10**6)
     assert task.evaluate("test")["mmd"] < OF_A_NORMAL

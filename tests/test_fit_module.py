@@ -27,6 +27,7 @@ from quoin.errors import UserError
 from quoin.runs import Run
 from tasks import difference, left_behind
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # as `fit` below is asked for
 ROWS, BATCH, EPOCHS = 37, 8, 3
 SEED = 5
 

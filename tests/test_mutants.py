@@ -164,6 +164,12 @@ def test_several_at_a_time_give_the_same_verdicts(tried, toy):
     log.write_text(lines)
 
 
+def test_none_at_a_time_is_refused(toy):
+    told = command(toy, "--jobs", 0)
+    assert told.returncode == 2
+    assert "expected one mutant at a time or more, got --jobs 0" in told.stderr
+
+
 def test_a_judged_survivor_is_set_apart(tried, toy):
     survivors = [each["mutant"] for each in tried.values() if not each["how"]]
     told = command(toy, "-n", 1000)

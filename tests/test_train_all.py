@@ -10,6 +10,7 @@ import pytest
 from generator import recipes as pages
 from quoin.cli import train_all
 from quoin.runs import multirun, recipe_names
+from quoin.runs.multirun import MultirunResult
 from quoin.train import NonFiniteLossError, RunFolder
 from quoin.train.gradient_updater import GradientUpdater
 
@@ -46,7 +47,9 @@ def test_stopped_it_goes_on_where_it_was(stop_at, here, monkeypatch):
     folder = here / "build" / "recipes" / "seeds-2"
     done = json.loads((here / "table.json").read_text())["rows"] if (here / "table.json").exists() else {}
     assert list(done) == QUICK[: (stop_at - 1) // 2]
-    first = json.loads((folder / QUICK[0] / "seed-0" / "result.json").read_text())
+    first = folder / QUICK[0] / "seed-0" / "result.json"
+    assert first.exists() == (QUICK[0] not in done)  # a recipe's folder goes with its row
+    value = json.loads(first.read_text())["metrics"] if first.exists() else {}
     code = train_all.main(["--seeds", "2", "--table", "table.json"])
     rows = json.loads((here / "table.json").read_text())["rows"]
     assert list(rows) == QUICK
@@ -56,7 +59,7 @@ def test_stopped_it_goes_on_where_it_was(stop_at, here, monkeypatch):
     assert set(begun) == {f"{name}/seed-{seed}" for name in QUICK for seed in range(2)}
     assert len(begun) <= len(set(begun)) + 1
     assert begun.count(f"{QUICK[0]}/seed-0") == 1
-    assert first["metrics"][rows[QUICK[0]]["metric"]] > 0
+    assert not value or value[rows[QUICK[0]]["metric"]] > 0
     assert not folder.exists()  # nothing is left
 
 
@@ -119,6 +122,47 @@ def test_some_recipes_by_name_several_seeds_at_a_time(here, monkeypatch):
     assert list(json.loads((here / "table.json").read_text())["rows"]) == [QUICK[1]]
 
 
+def test_seeds_that_fail_in_their_own_processes_are_a_miss_like_any_other(here, monkeypatch):
+    """The result of such a study is None, as that of one that was stopped."""
+
+    def study(recipe, options, run_config, multirun, runs, *, label, jobs):
+        (runs / label.name).mkdir()
+        return MultirunResult(RunFolder(runs / label.name), None, None, failures={"seed-7": "the loss is nan"})
+
+    monkeypatch.setattr(train_all, "fit_multirun", study)
+    assert train_all.main(["--seeds", "3", "--jobs", "2", "--table", "table.json"]) == 1
+    rows = json.loads((here / "table.json").read_text())["rows"]
+    assert [(row["reached"], row["met"]) for row in rows.values()] == [("seed-7: the loss is nan", False)] * len(QUICK)
+    assert not (here / "build" / "recipes" / "seeds-3").exists()
+
+
+def test_what_another_call_has_half_done_is_left_as_it_is(here, monkeypatch):
+    other = here / "build" / "recipes" / "seeds-1" / QUICK[0] / "checkpoints"
+    other.mkdir(parents=True)
+    for _ in range(2):  # a row that was printed is measured anew
+        assert train_all.main([QUICK[1]]) == 0
+        assert [each.name for each in (here / "build" / "recipes" / "seeds-1").iterdir()] == [QUICK[0]]
+    assert other.exists()
+
+
+def test_rows_that_another_session_adds_meanwhile_are_kept(here, monkeypatch):
+    theirs = {"metric": "metric", "target": ">= 1", "reached": 2.0, "met": True, "seconds": 0.1}
+
+    def fit(recipe, *arguments, **given):
+        (here / "table.json").write_text(json.dumps({"seeds": 1, "rows": {QUICK[0]: theirs}}))
+        raise NonFiniteLossError("enough")
+
+    monkeypatch.setattr(train_all, "fit_recipe", fit)
+    assert train_all.main(["--table", "table.json", QUICK[1]]) == 1
+    assert json.loads((here / "table.json").read_text())["rows"][QUICK[0]] == theirs
+
+
+def test_jobs_are_for_several_seeds(here, capsys):
+    with pytest.raises(SystemExit):
+        train_all.main(["--jobs", "2"])
+    assert "expected several seeds for --jobs 2, got one; say --seeds" in capsys.readouterr().err
+
+
 def test_a_misspelt_recipe_is_one_line(here, capsys):
     with pytest.raises(SystemExit):
         train_all.main(["momentum-phas"])
@@ -160,3 +204,4 @@ def test_the_documentation_shows_the_table(tmp_path, monkeypatch):
     assert f"Not measured yet: {recipe_names()[0]}." in page
     assert page.count("0.5 ± 0.1, 10 of 10 seeds") == len(rows)
     assert page.count("missed") == 1
+    assert "<td>another, 8 threads, torch 2.13</td>" in page

@@ -63,6 +63,7 @@ def _reached(page: str) -> list[str]:
             "met" if row["met"] else "missed",
             prose(str(row["seconds"])),
             prose(row["date"]),
+            prose(f"{row['machine']}, torch {row['torch']}"),
         )
         for name, row in told["rows"].items()
     ]
@@ -73,7 +74,11 @@ def _reached(page: str) -> list[str]:
     if missing:
         said += f" Not measured yet: {', '.join(missing)}."
     how = f"<p>{prose(said)}</p>"
-    return [heading("Measured", 2), how, table(("recipe", "metric", "target", "reached", "", "seconds", "day"), rows)]
+    return [
+        heading("Measured", 2),
+        how,
+        table(("recipe", "metric", "target", "reached", "", "seconds", "day", "machine"), rows),
+    ]
 
 
 def _page(recipe: Recipe) -> str:

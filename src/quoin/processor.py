@@ -46,6 +46,6 @@ def processor_name(told: str | None = None) -> str:
     told = processor_text() if told is None else told
     named = re.search(r"^model name\s*:\s*(.*\S)", told, re.MULTILINE)
     if named is None:
-        return told.strip().partition("\n")[0] or "CPU"
+        return told.partition("\n")[0].strip() or "CPU"
     family = processor_family(told)
     return f"{named[1]}, family {family}" if family else named[1]

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from quoin.bench.targets import Target
 
-__all__ = ["EAGER", "Benchmark", "Implementation", "missing_packages"]
+__all__ = ["TORCH_STEPS", "Benchmark", "Implementation", "missing_packages"]
 
-EAGER = ("Quoin", "Quoin --compile", "torch", "torch, channels last")  # as the benchmarks of training steps call them
+# As the benchmarks of training steps call what runs on torch alone.
+TORCH_STEPS = ("Quoin", "Quoin --compile", "torch", "torch, channels last")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ a benchmark is the one that ratios are taken to.
 from collections.abc import Sequence
 
 from quoin.bench.attention_benchmarks import ATTENTION_BENCHMARKS
-from quoin.bench.benchmark import EAGER, Benchmark, Implementation
+from quoin.bench.benchmark import TORCH_STEPS, Benchmark, Implementation
 from quoin.bench.command_benchmarks import COMMAND_BENCHMARKS
 from quoin.bench.decode_benchmarks import DECODE_BENCHMARKS
 from quoin.bench.export_benchmarks import EXPORT_BENCHMARKS
@@ -137,14 +137,14 @@ BENCHMARKS = (
         "40 training steps of LeNet on 128 images of 1 x 28 x 28, SGD with momentum",
         _on_images("lenet", 1.3),
         num_repeats=15,
-        on_torch=EAGER,
+        on_torch=TORCH_STEPS,
     ),
     Benchmark(
         "resnet18-cifar",
         "4 training steps of ResNet-18 on 32 images of 3 x 32 x 32, SGD with momentum",
         _on_images("resnet", 1.1),
         num_repeats=7,
-        on_torch=EAGER,
+        on_torch=TORCH_STEPS,
     ),
     Benchmark(
         "trace",

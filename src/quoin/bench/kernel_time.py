@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from quoin.bench.benchmark import Benchmark, Implementation, missing_packages
-from quoin.bench.worker import Repeats
+from quoin.bench.worker import THREADS, Repeats, take_cores
 from quoin.errors import UserError
 from quoin.processor import num_cores
 
@@ -86,19 +86,28 @@ def kernel_table(found: dict[str, dict[str, KernelTime]]) -> tuple[tuple[str, ..
     return COLUMNS, rows
 
 
-def kernel_times(benchmark: Benchmark) -> dict[str, KernelTime]:
-    """Those implementations of a benchmark taken apart that run on torch's kernels."""
-    return {
-        each.name: kernel_time(benchmark, each)
-        for each in benchmark.implementations
-        if each.name in benchmark.on_torch and not missing_packages(each)
-    }
+def kernel_times(
+    benchmark: Benchmark, *, on_progress: Callable[[str], None] = lambda text: None
+) -> dict[str, KernelTime]:
+    """Those implementations of a benchmark taken apart that run on torch's kernels; one that is not installed, or
+    fails, is named instead."""
+    found: dict[str, KernelTime] = {}
+    for each in benchmark.implementations:
+        if each.name in benchmark.on_torch:
+            if missing := missing_packages(each):
+                on_progress(f"{benchmark.name}: {each.name} is {missing}")
+                continue
+            try:
+                found[each.name] = kernel_time(benchmark, each)
+            except UserError as failure:
+                on_progress(str(failure))
+    return found
 
 
 def kernel_time(benchmark: Benchmark, implementation: Implementation) -> KernelTime:
     """Run one implementation of a benchmark in a process of its own, and take a repeat of it apart."""
     threads = min(benchmark.threads, num_cores())
-    named = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    named = dict.fromkeys(THREADS, str(threads))
     command = [sys.executable, "-m", "quoin.bench.kernel_time", implementation.module, implementation.function]
     ended = subprocess.run(
         [*command, str(REPEATS), str(threads), *implementation.arguments],
@@ -270,6 +279,7 @@ def flops_of(name: str, shapes: Sequence[Any], values: Sequence[Any]) -> float:
 def main(module: str, function: str, count: str, threads: str, *arguments: str) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    take_cores(int(threads))
     run = getattr(importlib.import_module(module), function)
     found = measure_kernel_time(lambda repeats: run(repeats, *arguments), int(count), int(threads))
     print(json.dumps(asdict(found)), file=answers, flush=True)

@@ -2,7 +2,7 @@
 torch, no peer.
 """
 
-from quoin.bench.benchmark import EAGER, Benchmark, Implementation
+from quoin.bench.benchmark import TORCH_STEPS, Benchmark, Implementation
 from quoin.bench.targets import NoMoreMemoryThan, RatioAtLeast, TimesAsQuickAs
 
 __all__ = ["LANGUAGE_BENCHMARKS"]
@@ -42,20 +42,20 @@ LANGUAGE_BENCHMARKS = (
         "12 training steps of an LSTM of 256 units on 32 streams of 64 characters, AdamW, truncated BPTT",
         _lstm(),
         num_repeats=9,
-        on_torch=EAGER,
+        on_torch=TORCH_STEPS,
     ),
     Benchmark(
         "gpt-small",
         "20 training steps of a GPT, 4 layers of embed_dim 128, on 12 windows of 64 characters, AdamW",
         _gpt("small", 1.2, 2.0),
         num_repeats=9,
-        on_torch=EAGER,
+        on_torch=TORCH_STEPS,
     ),
     Benchmark(
         "gpt-medium",
         "2 training steps of a GPT, 6 layers of embed_dim 256, on 16 windows of 256 characters, AdamW",
         _gpt("medium", 1.1, 1.3),
         num_repeats=5,
-        on_torch=EAGER,
+        on_torch=TORCH_STEPS,
     ),
 )

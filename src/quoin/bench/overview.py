@@ -46,19 +46,24 @@ class KeptResults:
         self._write(self._path(result.name), {**result.as_json(), **_here()})
 
     def read_kernels(self, benchmark: Benchmark) -> dict[str, KernelTime] | None:
-        """Where the time of its implementations goes, as it was measured; None where that is nothing or damaged."""
+        """Where the time of its implementations goes, as it was measured; None where that is nothing, not all of them,
+        or damaged."""
         try:
             kept = json.loads(self._kernels(benchmark.name).read_text(encoding="utf-8"))
-            return {name: KernelTime(**each) for name, each in kept.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
+            found = {name: KernelTime(**each) for name, each in kept["kernels"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
+        wanted = {each.name for each in benchmark.implementations} & set(benchmark.on_torch)
+        return found if found.keys() == wanted else None
 
     def write_kernels(self, name: str, found: dict[str, KernelTime]) -> None:
-        self._write(self._kernels(name), {each: asdict(found[each]) for each in found})
+        told = {each: asdict(found[each]) for each in found}
+        self._write(self._kernels(name), {"name": name, "kernels": told, **_here()})
 
-    def measured(self, name: str) -> str:
-        """The day and the machine of a measurement, in a few words."""
-        kept = json.loads(self._path(name).read_text(encoding="utf-8"))
+    def measured(self, name: str, *, kernels: bool = False) -> str:
+        """The day and the machine of a measurement, or of its kernels', in a few words."""
+        path = self._kernels(name) if kernels else self._path(name)
+        kept = json.loads(path.read_text(encoding="utf-8"))
         return f"{kept['day']}, {kept['machine']}"
 
     def _write(self, path: Path, content: dict[str, Any]) -> None:
@@ -104,6 +109,7 @@ def write_overview(
     missing: Sequence[str] = (),
     kernels: dict[str, dict[str, KernelTime]] | None = None,
     attention: Sequence[BenchmarkResult] = (),
+    kernels_measured: dict[str, str] | None = None,
 ) -> None:
     """A page in Markdown: the table, a line that counts, when and where each was measured, which are `missing`, what
     the benchmarks of `attention` say together, and where the time goes, so far as that was looked at."""
@@ -111,9 +117,6 @@ def write_overview(
     tables = attention_tables(attention) if attention else []
     verdicts = [row[-1] for row in rows] + [each.met for each in attention_findings(attention) if attention]
     met, missed = (sum(each is verdict for each in verdicts) for verdict in (True, False))
-    places: dict[str, list[str]] = {}
-    for result in (*results, *attention):
-        places.setdefault(measured[result.name], []).append(f"`{result.name}`")
     lines = [
         "# What was measured",
         "",
@@ -123,18 +126,26 @@ def write_overview(
         "",
         f"{met} targets met, {missed} missed.",
         "",
-        *(f"- {', '.join(names)}: {place}" for place, names in places.items()),
+        *_places({each.name: measured[each.name] for each in (*results, *attention)}),
         *([f"- not measured yet: {', '.join(f'`{name}`' for name in missing)}"] if missing else []),
         "",
         *_table([name or "outcome" for name in columns], rows),
         *(["", "## Attention by length"] if tables else []),
         *(line for each in tables for line in ("", each.title, "", *_table(each.columns, each.rows))),
-        *(_where_it_goes(kernels) if kernels else []),
+        *(_where_it_goes(kernels, kernels_measured or {}) if kernels else []),
     ]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _where_it_goes(kernels: dict[str, dict[str, KernelTime]]) -> list[str]:
+def _places(measured: dict[str, str]) -> list[str]:
+    """A line for each day and machine, and what was measured then and there."""
+    places: dict[str, list[str]] = {}
+    for name, place in measured.items():
+        places.setdefault(place, []).append(f"`{name}`")
+    return [f"- {', '.join(names)}: {place}" for place, names in places.items()]
+
+
+def _where_it_goes(kernels: dict[str, dict[str, KernelTime]], measured: dict[str, str]) -> list[str]:
     return [
         "",
         "## Where the time goes",
@@ -142,6 +153,8 @@ def _where_it_goes(kernels: dict[str, dict[str, KernelTime]]) -> list[str]:
         "`quoin bench NAME --kernels` takes a repeat apart: the fraction of it in matrix products and convolutions,",
         "their operations a second beside those of the quickest square product of this machine in float32, and how",
         "many times as quick the repeat would be if nothing but those kernels took time.",
+        "",
+        *_places(measured),
         "",
         *_table(*kernel_table(kernels)),
     ]

@@ -20,6 +20,7 @@ from typing import Any
 from quoin.bench.benchmark import Benchmark, Implementation, missing_packages
 from quoin.bench.measurement import Measurement
 from quoin.bench.result import BenchmarkResult
+from quoin.bench.worker import THREADS
 from quoin.errors import UserError
 from quoin.processor import num_cores
 
@@ -28,8 +29,6 @@ __all__ = ["run_benchmark"]
 # Threads of the one before may spin for a while after their work; in a fixed order it would always be the same one who
 # pays.
 REST = 0.2  # seconds before each repeat
-
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class _Failed(Exception):
@@ -43,7 +42,7 @@ class _Worker:
         self.implementation = implementation
         self.seconds: list[float] = []
         self._log = directory / "log"
-        settings = dict.fromkeys(_THREADS, str(threads)) | {"KERAS_HOME": str(directory), "TMPDIR": str(directory)}
+        settings = dict.fromkeys(THREADS, str(threads)) | {"KERAS_HOME": str(directory), "TMPDIR": str(directory)}
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 [

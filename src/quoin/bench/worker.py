@@ -16,7 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-__all__ = ["Repeats"]
+__all__ = ["THREADS", "Repeats", "take_cores"]
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # variables that say how many
 
 T = TypeVar("T")
 
@@ -72,12 +74,17 @@ def peak_bytes() -> int:
     return max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
+def take_cores(number: int) -> None:
+    """Run on so many cores alone: some pools, XLA's among them, ask only how many processors they may use."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:number])
+
+
 def main(module: str, function: str, count: str, threads: str, *arguments: str) -> None:
     # A library may print; the answers go where it cannot.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    if hasattr(os, "sched_setaffinity"):  # some pools, XLA's among them, ask only how many processors they may use
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    take_cores(int(threads))
     repeats = Repeats(int(count), int(threads), sys.stdin, answers)
     figures = getattr(importlib.import_module(module), function)(repeats, *arguments)
     repeats.report({"peak_bytes": peak_bytes(), "figures": figures})

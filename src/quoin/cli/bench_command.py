@@ -135,10 +135,12 @@ def _taken_apart(benchmarks: "Sequence[Benchmark]", kept: "KeptResults | None") 
         before = None if kept is None else kept.read_kernels(benchmark)
         if before is None:
             print(f"{benchmark.name}: a repeat under the profiler", file=sys.stderr)
-            before = kernel_times(benchmark)
-            if kept is not None:
+            before = kernel_times(benchmark, on_progress=lambda text: print(text, file=sys.stderr))
+            if kept is not None and before:
                 kept.write_kernels(benchmark.name, before)
         found[benchmark.name] = before
+    if not found:
+        print("--kernels: none of these runs on torch's kernels alone", file=sys.stderr)
     return found
 
 
@@ -152,10 +154,11 @@ def _write_page(page: Path, kept: "KeptResults") -> None:
     measured = {each.name: kept.measured(each.name) for each in results}
     missing = [each.name for each in BENCHMARKS if each.name not in measured]
     kernels = {each.name: found for each in BENCHMARKS if (found := kept.read_kernels(each))}
+    taken_apart = {name: kept.measured(name, kernels=True) for name in kernels}
     groups = {each.name: each.group for each in BENCHMARKS}
     together = [each for each in results if groups[each.name] == ATTENTION]
     alone = [each for each in results if groups[each.name] != ATTENTION]
-    write_overview(page, alone, measured, missing, kernels, together)
+    write_overview(page, alone, measured, missing, kernels, together, taken_apart)
 
 
 def _on_this_machine(benchmarks: list["Benchmark"], *, asked: bool) -> list["Benchmark"]:

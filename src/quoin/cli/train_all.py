@@ -6,10 +6,12 @@ in several sessions: `make recipes SEEDS=10 TABLE=docs/recipes.json ONLY="mlp le
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,16 @@ from quoin.display import format_number
 from quoin.errors import UserError, did_you_mean
 from quoin.processor import processor_name
 from quoin.runs import Run, RunConfig, find_recipe, fit_recipe, recipe_names
-from quoin.runs.fit import resume_run
+from quoin.runs.fit import RunResult, resume_run
 from quoin.runs.jobs import with_threads
-from quoin.runs.multirun import Multirun, fit_multirun, resume_multirun
+from quoin.runs.multirun import Multirun, MultirunResult, fit_multirun, resume_multirun
 from quoin.runs.run_label import RunLabel
 from quoin.train import NonFiniteLossError
 from quoin.train.durable import replace_file
 
 COLUMNS = ("recipe", "metric", "target", "reached", "", "seconds")
 KEYS = ("metric", "target", "reached", "met", "seconds")
-MEANWHILE = Path("build") / "recipes"  # what is not finished; removed with the last row
+MEANWHILE = Path("build") / "recipes"  # what is not finished; a recipe's is removed with its row
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--table", type=Path, default=None, help="keep the rows in this JSON file; those it has are not measured again"
     )
     parsed = parser.parse_args(arguments)
+    if parsed.jobs > 1 and parsed.seeds == 1:
+        parser.error(f"expected several seeds for --jobs {parsed.jobs}, got one; say --seeds, or leave it out")
     names = recipe_names()
     if unknown := [each for each in parsed.recipes if each not in names]:
         parser.error(f"expected recipes, got {unknown[0]}; {did_you_mean(unknown[0], names)}")
@@ -54,13 +58,18 @@ def main(arguments: list[str] | None = None) -> int:
     runs.mkdir(parents=True, exist_ok=True)
     for name in parsed.recipes or names:
         if name not in done:
-            done[name] = _row(name, parsed.seeds, runs, parsed.jobs)
+            row = _row(name, parsed.seeds, runs, parsed.jobs)
+            done = _kept_rows(kept, parsed.seeds) | {name: row}  # another session may have added its own meanwhile
             in_order = {each: done[each] for each in names if each in done}
             replace_file(kept, json.dumps({"seeds": parsed.seeds, "rows": in_order}, indent=1).encode())
+            if parsed.runs is None:
+                shutil.rmtree(runs / name, ignore_errors=True)
     rows = [done[name] for name in parsed.recipes or names]
     print_table(COLUMNS, [[name, *(row[key] for key in KEYS)] for name, row in zip(parsed.recipes or names, rows)])
-    if parsed.runs is None:
-        shutil.rmtree(runs)
+    if parsed.table is None:
+        _forget(kept, parsed.recipes or names)
+    with contextlib.suppress(OSError):  # others are not finished, or were to be kept
+        runs.rmdir()
     return 0 if all(row["met"] is True for row in rows) else 1
 
 
@@ -80,6 +89,16 @@ def _kept_rows(path: Path, seeds: int) -> dict[str, dict[str, Any]]:
     return rows
 
 
+def _forget(kept: Path, names: Sequence[str]) -> None:
+    """Rows that were printed: the next call measures them anew."""
+    told = json.loads(kept.read_text(encoding="utf-8"))
+    told["rows"] = {name: row for name, row in told["rows"].items() if name not in names}
+    if told["rows"]:
+        replace_file(kept, json.dumps(told, indent=1).encode())
+    else:
+        kept.unlink()
+
+
 def _row(name: str, seeds: int, runs: Path, jobs: int) -> dict[str, Any]:
     """What a recipe reached, when and where."""
     target = find_recipe(name).target
@@ -88,9 +107,12 @@ def _row(name: str, seeds: int, runs: Path, jobs: int) -> dict[str, Any]:
         min(jobs, seeds)
     )
     try:
-        result = _result(name, seeds, runs, jobs)
+        ended = _ended(name, seeds, runs, jobs)
     except NonFiniteLossError as failure:  # a miss like any other: the recipes after it still have their turn
         return row | {"reached": str(failure)}
+    if isinstance(ended, MultirunResult) and ended.failures:  # the same of seeds in processes of their own
+        return row | {"reached": "; ".join(f"{each}: {why}" for each, why in ended.failures.items())}
+    result: Any = ended.result
     if result is None:  # interrupted
         print("stopped; the same command goes on from here", file=sys.stderr)
         sys.exit(130)
@@ -101,16 +123,16 @@ def _row(name: str, seeds: int, runs: Path, jobs: int) -> dict[str, Any]:
     return row | {"reached": reached, "met": result["target"]["met"], "seconds": round(result["seconds"], 1)}
 
 
-def _result(name: str, seeds: int, runs: Path, jobs: int) -> Any:
-    """Of a run, or of a study of several, begun now or in an earlier call; None if it was interrupted."""
+def _ended(name: str, seeds: int, runs: Path, jobs: int) -> RunResult | MultirunResult:
+    """A run, or a study of several, begun now or in an earlier call."""
     if (runs / name).exists():
         run = Run.open(runs / name)
-        return (resume_multirun(run, jobs=jobs) if seeds > 1 else resume_run(run)).result
+        return resume_multirun(run, jobs=jobs) if seeds > 1 else resume_run(run)
     recipe, label = find_recipe(name), RunLabel(name)
     if seeds > 1:
         study = Multirun("seed", seeds)
-        return fit_multirun(recipe, recipe.options(), RunConfig(), study, runs, label=label, jobs=jobs).result
-    return fit_recipe(recipe, recipe.options(), RunConfig(), runs, label=label).result
+        return fit_multirun(recipe, recipe.options(), RunConfig(), study, runs, label=label, jobs=jobs)
+    return fit_recipe(recipe, recipe.options(), RunConfig(), runs, label=label)
 
 
 def _here(jobs: int) -> dict[str, str]:

@@ -23,7 +23,7 @@ class Options(PointOptions):
     beta_schedule: Literal["linear", "cosine", "sigmoid"] = option("linear", "noise schedule")
     prediction_type: Literal["epsilon", "sample", "v_prediction"] = option("epsilon", "what the network predicts")
     epochs: int = default(400, "passes over the points")
-    num_steps: int = option(100, "sampling steps (DDIM), at most --num-timesteps", at_least=1, at_most=10**5)
+    num_steps: int = option(100, "sampling steps (DDIM); at most all --num-timesteps", at_least=1, at_most=10**5)
 
 
 def model(options: Options, data_info: "data.PointInfo") -> "generate.DiffusionSampler":
@@ -49,7 +49,7 @@ def model(options: Options, data_info: "data.PointInfo") -> "generate.DiffusionS
         loc=torch.zeros(d),
         scale=torch.ones(d),
         bounds=(-1.0, 1.0),
-        num_steps=options.num_steps,
+        num_steps=min(options.num_steps, options.num_timesteps),
     )
 
 

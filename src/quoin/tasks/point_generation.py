@@ -34,7 +34,7 @@ from quoin.generate import DiffusionSampler, FlowSampler
 from quoin.losses import denoising_loss, flow_matching_loss, sampled_diffusion_vlb
 from quoin.metrics import sample_quality
 from quoin.plot import Panel
-from quoin.prob import median_heuristic, squared_mmd
+from quoin.prob import make_denoiser, median_heuristic, squared_mmd
 from quoin.tasks.generative_options import PointOptions
 from quoin.tasks.lr_schedule import make_lr_schedule
 from quoin.tasks.optimizer import make_optimizer
@@ -267,10 +267,12 @@ class DiffusionPointTask(PointTask):
     def compute_final_metrics(self) -> Metrics:
         """The variational bound on -ln p(x), in nats a point and in the unit of the data."""
         shown, clean = self.eval_model, self.eval_model.normalize(self.measured)
+        # Not clipped as in sampling: a point beyond those of training would pay for the bounds, not for the network.
+        denoiser = make_denoiser(shown.network, shown.schedule, shown.prediction_type)
         num_times, totals = min(32, self.options.num_timesteps - 1), MeanMetrics()
         for number, rows in own_blocks(len(clean), BLOCK):
             bound = sampled_diffusion_vlb(
-                shown.denoiser(),
+                denoiser,
                 shown.schedule,
                 clean[rows],
                 num_times=num_times,

@@ -27,16 +27,25 @@ def keep_freed_memory() -> bool:
     An environment that names one of them, or an allocator in glibc's place, is left as it is.
     """
     library = _glibc()
-    if library is None or any(os.environ.get(name) for name in _CHOSEN):
+    if library is None or _is_chosen():
         return False
     return bool(library.mallopt(M_MMAP_THRESHOLD, MAPPED) and library.mallopt(M_TRIM_THRESHOLD, KEPT))
 
 
 def release_freed_memory() -> None:
-    """Hand what lies free back to the system now, as after a training in a notebook that stays open."""
+    """Hand what lies free back to the system, now and from now on, as after a training in a notebook that stays open.
+
+    glibc's own thresholds move with what is freed; from here on they stay at what it would move them to.
+    """
     library = _glibc()
-    if library is not None:
-        library.malloc_trim(0)
+    if library is None or _is_chosen():
+        return
+    library.mallopt(M_TRIM_THRESHOLD, 2 * MAPPED)
+    library.malloc_trim(0)
+
+
+def _is_chosen() -> bool:
+    return any(os.environ.get(name) for name in _CHOSEN)
 
 
 def _glibc() -> ctypes.CDLL | None:

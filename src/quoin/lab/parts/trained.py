@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenOrTrained", "TrainedModel", "Training"]
 
-_VERSION = 1  # of what is kept: raised where a recipe's defaults change what a page says
+_VERSION = 2  # of what is kept: raised where a recipe's defaults change what a page says
 _lock = threading.Lock()
 _trainings: dict[str, Training] = {}  # by key, of all pages of this process
 
