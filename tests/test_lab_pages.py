@@ -1,6 +1,7 @@
 """Every page of the lab without a browser: what its exhibits show at the default, at both ends of each control and at
 the surprise; the lines of code beside them; and the notebook as a script."""
 
+import ast
 import html
 import json
 import re
@@ -217,6 +218,16 @@ def test_a_page_reaches_every_item_of_its_areas(name):
     on_it = {id for each in exhibits_of(name) for id in each.ids} | {item["id"] for item in rest(name).items}
     assert {entry.id for entry in notes.entries() if entry.area in PAGES[name].areas} <= on_it
     assert len([each for each in exhibits_of(name) if each.controls]) >= 3
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_every_exhibit_has_its_cell(name):
+    """A page shows what its cells play: each exhibit once, where it stands."""
+    found = ast.parse(page_path(name).read_text(encoding="utf-8"))
+    cells = [each for each in found.body if isinstance(each, ast.FunctionDef) and each.name == "_"]
+    calls = [each for cell in cells for each in ast.walk(cell) if isinstance(each, ast.Call)]
+    played = [ast.unparse(each.args[0]) for each in calls if ast.unparse(each.func) == "play"]
+    assert played == [each.show.__name__ for each in exhibits_of(name)]
 
 
 @pytest.mark.parametrize("name", BUILT)
