@@ -1,8 +1,6 @@
 """Claims fail where they should: a wrong block, or a wrong rival, for each claim that once let it pass."""
 
 import contextlib
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,15 +23,9 @@ from quoin.notes.claims.dense_spans import (
     sup_error_at,
     sup_error_between,
 )
+from wrong_blocks import claim_modules
 
 Mutant = Callable[[Callable], Callable]
-
-
-def claim_modules():
-    package = importlib.import_module("quoin.notes.claims")
-    return [
-        importlib.import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)
-    ]
 
 
 def replace_in_claims(monkeypatch: pytest.MonkeyPatch, original: Callable, mutant: Callable) -> None:

@@ -4,13 +4,29 @@ A block is made wrong by wrong_blocks.py, in one way after the other, until the 
 only ends in an exception does not count: it has measured nothing.
 """
 
+import ast
+import inspect
+import itertools
+import math
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from quoin.notes import claims
-from quoin.notes.claims.claim import Claim
-from wrong_blocks import WAYS, blinded, blocks_of, wrong_forms
+from quoin.notes.claims import rounding, runner
+from quoin.notes.claims.claim import Claim, Evidence
+from wrong_blocks import (
+    WAYS,
+    blinded,
+    blocks_of,
+    by_chance,
+    claim_modules,
+    clearly,
+    not_a_number,
+    slightly,
+    wrong_forms,
+)
 
 # Claims whose blocks no general way makes wrong, for they give verdicts, networks or counts. All but one have a wrong
 # block of their own in test_claims_bite.py.
@@ -55,6 +71,12 @@ SLOW = {
     "positions",
     "tensors",
 }
+# Claims that rightly hold where these blocks give NaN.
+RIGHT_WITHOUT = {
+    ("mixtures.likelihood_never_falls", "precisions"),  # EM then takes the form that needs none
+    ("hmm.likelihood_never_falls", "relative"),  # so does Baum-Welch
+    ("depth.width_for_many_outputs", "affine_distance"),  # of the printed form alone, which must not hold
+}
 PATIENCE = 300.0  # seconds for one claim, tens of times what the slowest takes
 
 
@@ -85,14 +107,68 @@ def what_breaks(claim: Claim) -> str:
     return ""
 
 
+def fails(wrong) -> bool:
+    with wrong as changed:
+        outcome = changed.run()
+    return outcome.verdict == "fails" and bool(outcome.evidence.cases)
+
+
+def holds_without(claim: Claim) -> Iterator[str]:
+    """Blocks whose wrong numbers the claim sees, and whose NaN it does not."""
+    for block, places in blocks_of(claim).items():
+        for number, (name, wrong) in enumerate(wrong_forms(claim, block, places, not_a_number)):
+            with wrong as changed:
+                if changed.run().verdict == "fails":
+                    continue
+            if any(
+                fails(next(itertools.islice(wrong_forms(claim, block, places, way), number, None))[1])
+                for way in (clearly, slightly, by_chance)
+            ):
+                yield name
+
+
 def test_every_exception_is_a_claim():
-    assert (BY_HAND | TRUE_OF_ANY_BLOCK) - EVERY.keys() == set()
+    assert (BY_HAND | TRUE_OF_ANY_BLOCK | {name for name, _ in RIGHT_WITHOUT}) - EVERY.keys() == set()
     assert {name.partition(".")[0] for name in EVERY} >= SLOW
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_claim_fails_where_a_block_is_wrong(name):
     assert what_breaks(EVERY[name]), f"none of {sorted(each.__name__ for each in blocks_of(EVERY[name]))} matters"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", [each for each in EVERY if each.partition(".")[0] not in SLOW])
+def test_a_claim_sees_a_block_that_gives_no_number(name):
+    """Python's `max(worst, nan)` is `worst`, and `nan > bound` is false: written so, a claim holds of NaN."""
+    assert [
+        block for block in holds_without(EVERY[name]) if (name, block.rpartition(".")[-1]) not in RIGHT_WITHOUT
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [each for each in claim_modules() if each is not runner],  # which has no claims, but counts processes
+    ids=lambda module: module.__name__.rpartition(".")[-1],
+)
+def test_the_worst_of_many_is_not_pythons(module):
+    names = {each.id for each in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(each, ast.Name)}
+    assert all(getattr(module, name, None) is getattr(rounding, name) for name in {"max", "min"} & names)
+
+
+@pytest.mark.parametrize("numbers", [(1.0, math.nan), (math.nan, 1.0), (2.0, math.nan, 1.0)])
+def test_nan_is_the_worst_of_many(numbers):
+    for choose in (rounding.max, rounding.min):
+        assert math.isnan(choose(*numbers))
+        assert math.isnan(choose(list(numbers)))
+        assert math.isnan(choose([(number, 0) for number in numbers], key=lambda pair: pair[0])[0])
+    assert (rounding.max(3, 1, 2), rounding.min([3, 1, 2]), rounding.max("ab", "c", key=len)) == (3, 1, "ab")
+    assert rounding.distance(math.nan, 1.0) == math.inf
+    assert rounding.distance(0.25, 1.0) == 0.75
+
+
+def test_what_is_infinitely_far_keeps_no_bound():
+    assert not Evidence("distance", math.inf, 1.0, "exact", 1, ">=").holds
 
 
 def test_a_claim_that_nothing_can_break_is_found_out():

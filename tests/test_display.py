@@ -261,6 +261,11 @@ def test_pictures_are_of_the_numbers():
     arrows = chain_graph([[0.75, 0.25], [0.0, 1.0]]).count("marker-end")
     assert arrows == 3  # what cannot happen has none
     assert code_tree(["0", "10", "11"]).count("<circle") == 2 * 3
+    assert code_tree(["0", "10", "11"]).count("stroke-dasharray") == 0
+    assert code_tree(["0", "10"]).count("stroke-dasharray") == 1  # to 11, which is no symbol
+    thirty_two = [f"{number:05b}" for number in range(32)]
+    assert code_tree(thirty_two).count("<circle") == 2 * 32
+    assert "33 symbols, too many to draw" in code_tree([*thirty_two[:-1], "111110", "111111"])
     points = re.findall(r'points="([^"]*)"', line_chart([0, 1, 2], [0.0, float("nan"), 1.0]))
     assert points == ["10.0,110.0 290.0,10.0"]
     for page in (

@@ -254,6 +254,7 @@ def test_sublevel_sets_and_the_chords_that_leave_them():
     bowl, hollows = panels("below_sets")
     values = [lambda x, y: np.cosh(1.5 * x + y) - 1 + 2 * y**2, lambda x, y: (x**2 - 1) ** 2 + y**2]
     for axes, f in ((bowl, values[0]), (hollows, values[1])):
+        assert (len(axes.get_xticks()), len(axes.get_yticks())) == (0, 0)  # shapes, not places
         filled, edges = axes.collections
         assert list(edges.levels) == [0.4, 1.2, 2.0]
         assert list(filled.levels) == [-1, 0.4, 1.2, 2.0]

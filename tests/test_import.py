@@ -301,3 +301,11 @@ def test_class_names_must_fit(tmp_path):
     (tmp_path / "names.txt").write_text("a\nb\na\n")
     words = ("--class-names", tmp_path / "names.txt", "--image-size", 32, "-o", tmp_path / "run")
     assert "expected 4 different names" in refused("import", tmp_path / "weights.safetensors", *words)
+    (tmp_path / "names.txt").write_bytes(b"\xff\xfe\n")
+    assert "cannot be read (it is no text in UTF-8): check it" in refused(
+        "import", tmp_path / "weights.safetensors", *words
+    )
+    (tmp_path / "names.txt").unlink()
+    assert "cannot be read (No such file or directory): check it" in refused(
+        "import", tmp_path / "weights.safetensors", *words
+    )

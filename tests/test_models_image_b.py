@@ -367,6 +367,14 @@ def test_wrong_images_are_told_in_one_line():
         assert "\n" not in str(caught.value)
 
 
+def test_a_small_densenet_grows_by_twelve_a_layer_and_is_halved_between_blocks():
+    channels = 24
+    for block in range(3):
+        channels += 4 * 12
+        channels //= 2 if block < 2 else 1
+    assert models.small_densenet((1, 8, 8), 10, generator=seeded(0)).classifier.in_features == channels
+
+
 @pytest.mark.parametrize(
     ("build", "count"), [(models.small_resnet, 13), (models.small_resnext, 19), (models.small_densenet, 27)]
 )

@@ -3,6 +3,9 @@
 import contextlib
 import copy
 import functools
+import importlib
+import math
+import pkgutil
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -49,6 +52,10 @@ def by_chance(x: Tensor) -> Tensor:
 def costs_twice(x: Tensor) -> Tensor:
     """Right, but computed twice: for claims that count operations (see `wrapped`)."""
     return x
+
+
+def not_a_number(x: Tensor) -> Tensor:
+    return x * math.nan
 
 
 _CHANCE = torch.Generator().manual_seed(0)
@@ -194,6 +201,14 @@ def blocks_of(claim: Claim) -> dict[Any, list[tuple[dict[str, Any], str]]]:
             if not is_ours(value) and not isinstance(value, types.ModuleType):
                 waiting += [each for each in functions_of(value) if each.__module__.startswith(CLAIMS)]
     return {block: places for block, places in found.items() if not block.__module__.startswith(NO_BLOCKS)}
+
+
+def claim_modules() -> list[types.ModuleType]:
+    """Every file of claims."""
+    package = importlib.import_module("quoin.notes.claims")
+    return [
+        importlib.import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)
+    ]
 
 
 def blinded(claim: Claim) -> Claim:

@@ -26,7 +26,7 @@ from quoin.metrics import empirical_risk
 from quoin.models import MLP, mlp_definition
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_networks import CASES, ROUNDING, ROUNDING_SOURCE, inputs_of, linears, random_mlp
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 
 
 @claim("Z5.8", "the derivative of ReLU is 0 below zero, 1 above, and 0 at zero by convention, in all of its forms")

@@ -19,7 +19,7 @@ from quoin.losses import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal, uniform_tensor
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, min, randint, roundings
 from quoin.prob import Quadrature, jensen_shannon_divergence, line_quadrature
 
 CASES = 20

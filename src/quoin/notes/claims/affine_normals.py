@@ -6,7 +6,7 @@ from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.gaussians import CASES, random_distribution, vector
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import MultivariateNormal, normal_expectation
 
 

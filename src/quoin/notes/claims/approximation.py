@@ -21,7 +21,7 @@ from quoin.expressivity import (
 from quoin.layers import Affine, relu
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.piecewise import normal
-from quoin.notes.claims.rounding import gap, roundings
+from quoin.notes.claims.rounding import gap, max, min, roundings
 
 UNIT = torch.linspace(0, 1, 4001, dtype=torch.float64)
 

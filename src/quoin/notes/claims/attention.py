@@ -24,7 +24,7 @@ from quoin.layers import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import distance, gap, max, randint, roundings
 from quoin.tensor import fit_complexity, softmax
 
 Layer = TypeVar("Layer", bound=nn.Module)
@@ -311,8 +311,8 @@ def scores_keep_their_variance(form: Callable[[int], float], generator: torch.Ge
         scores = scaled_dot_product_attention_definition(query, key, key, scale=form(k)).scores
         variance = float(scores.square().mean())  # the mean is 0 by symmetry
         standard_error = math.sqrt((2 + 6 / k) / pairs)  # E[(q·k)⁴] = 3k² + 6k, so (q·k)²/k has variance 2 + 6/k
-        if abs(variance - 1) / standard_error > worst:
-            worst, where = abs(variance - 1) / standard_error, f"at k = {k} the scores have variance {variance:.3g}"
+        if distance(variance, 1) / standard_error > worst:
+            worst, where = distance(variance, 1) / standard_error, f"at k = {k} the scores have variance {variance:.3g}"
     default = gap(
         scaled_dot_product_attention_definition(query := normal(3, 9, generator=generator), query, query).output,
         scaled_dot_product_attention_definition(query, query, query, scale=by_root_of_width(9)).output,

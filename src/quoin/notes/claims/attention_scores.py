@@ -24,7 +24,7 @@ from quoin.losses import cross_entropy
 from quoin.metrics import zero_one_loss
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.tensor import masked_mean, masked_softmax, masked_softmax_definition, sequence_mask
 
 CASES = 40

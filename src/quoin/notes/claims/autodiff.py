@@ -28,7 +28,7 @@ from quoin.metrics import empirical_risk
 from quoin.models import mlp_definition
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 CASES = 20
 DIFFERENCES = 1000 * torch.finfo(torch.float64).eps ** (2 / 3)

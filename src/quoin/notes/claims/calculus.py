@@ -23,7 +23,7 @@ from quoin.autodiff import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 CASES = 20
 

@@ -14,7 +14,7 @@ from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.gaussians import random_distribution
 from quoin.notes.claims.processes import random_rows
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import (
     BrownianMotion,
     GaussianTransition,

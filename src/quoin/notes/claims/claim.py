@@ -55,8 +55,9 @@ class Evidence:
 
     @property
     def holds(self) -> bool:
-        """Whether the value keeps its bound; NaN never does, and neither does evidence from no case."""
-        measured = self.cases >= 1 and math.isfinite(self.bound)  # an infinite bound could not be broken
+        """Whether the value keeps its bound; one that is not finite never does, nor does evidence from no case."""
+        # An infinite bound could not be broken, and what is infinitely far from all others would keep any ">=".
+        measured = self.cases >= 1 and math.isfinite(self.bound) and math.isfinite(self.value)
         return measured and _COMPARE[self.comparison](self.value, self.bound)  # and every comparison with NaN is false
 
     def __bool__(self) -> bool:

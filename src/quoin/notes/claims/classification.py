@@ -21,7 +21,7 @@ from quoin.metrics import (
 )
 from quoin.models import least_squares
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import SequenceModel, binary_log_prob, binary_log_prob_definition, margin
 from quoin.tensor import one_hot, softmax
 

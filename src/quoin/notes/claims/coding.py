@@ -23,7 +23,7 @@ from quoin.info import (
     shannon_lengths,
 )
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import randint, roundings
+from quoin.notes.claims.rounding import max, min, randint, roundings
 
 CASES = 60
 MESSAGE = 4000

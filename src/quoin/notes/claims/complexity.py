@@ -7,7 +7,7 @@ import math
 import torch
 
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import randint, roundings
+from quoin.notes.claims.rounding import max, randint, roundings
 from quoin.tensor import (
     LinkedList,
     array_access,

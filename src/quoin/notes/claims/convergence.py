@@ -13,7 +13,7 @@ from quoin.losses import l2_penalty, logistic_loss
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.convexity import MORE, quadratic, with_eigenvalues
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import excess, gap, roundings
+from quoin.notes.claims.rounding import excess, gap, max, roundings
 from quoin.optim import (
     Constants,
     GradientDescent,

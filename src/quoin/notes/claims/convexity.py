@@ -12,7 +12,7 @@ from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.optim import (
     GradientDescent,
     chord_gap,

@@ -15,7 +15,7 @@ from quoin.layers import Affine, relu, sigmoid, tanh
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.piecewise import normal
 from quoin.notes.claims.random_tensors import uniform
-from quoin.notes.claims.rounding import roundings
+from quoin.notes.claims.rounding import max, min, roundings
 
 Activation = Callable[[Tensor], Tensor]
 Sampled = Callable[[int], tuple[Float[Tensor, "n k"], Float[Tensor, "n"]]]

@@ -12,7 +12,7 @@ from torch import distributions as families
 
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import uniform
-from quoin.notes.claims.rounding import gap
+from quoin.notes.claims.rounding import distance, gap, max
 from quoin.prob import (
     Density,
     MultivariateNormal,
@@ -266,8 +266,8 @@ def dimension_of_a_pair(form: Callable[[int, int], int], generator: torch.Genera
             both.log_prob(z) - given - wide.marginal(range(first, first + second)).log_prob(scale * z[first:])
         )
         for found in (counted, scaled, split / math.log(scale)):
-            if abs(found - stated) > worst:
-                worst, example = abs(found - stated), f"{stated} against {found:.3g} for ({first}, {second})"
+            if distance(found, stated) > worst:
+                worst, example = distance(found, stated), f"{stated} against {found:.3g} for ({first}, {second})"
     r, side = uniform(0.1, 0.5, generator), (0, 1)
     box = {1: Density(lambda x: 1 + 0 * x, side), 2: Density(lambda x, y: 1 + 0 * x * y, side, side, num_nodes=20)}
     for first, second in ((1, 1), (1, 2)):  # P of a cube of side r is r^d

@@ -32,7 +32,7 @@ from quoin.expressivity import (
 from quoin.layers import Affine
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.regions import random_net, random_widths
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 
 CASES = 20
 K = 10  # folds: 1024 pieces

@@ -11,7 +11,7 @@ from torch import Tensor
 from quoin.autodiff import directional_derivative, gradient, hessian
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal, uniform
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, min, randint, roundings
 from quoin.optim import (
     DiagonalNewton,
     GradientDescent,

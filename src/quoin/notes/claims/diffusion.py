@@ -14,7 +14,7 @@ from quoin.generate import classifier_free_guidance_definition
 from quoin.losses import denoising_kl, denoising_loss, flow_matching_loss, prior_kl, reconstruction_log_prob
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import (
     EpsilonPrediction,
     GaussianDenoiser,

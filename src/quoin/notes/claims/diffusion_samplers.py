@@ -28,7 +28,7 @@ from quoin.generate import (
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.diffusion import CASES, MeanAndCovariance, a_normal, a_schedule
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint
+from quoin.notes.claims.rounding import gap, max, min, randint
 from quoin.prob import (
     GaussianDenoiser,
     GaussianFlow,

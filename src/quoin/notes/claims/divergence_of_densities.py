@@ -17,7 +17,7 @@ from quoin.info import differential_entropy, kl_divergence
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.information_densities import QUADRATURE
 from quoin.notes.claims.random_tensors import uniform, uniform_tensor
-from quoin.notes.claims.rounding import gap
+from quoin.notes.claims.rounding import gap, max
 from quoin.prob import Density, support_edges
 
 BREAKPOINTS = 1e-6  # what quadrature leaves of an integrand with a kink between its nodes

@@ -20,7 +20,7 @@ from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.distances import random_distributions
 from quoin.notes.claims.information import BATCH, CASES, FEW, ONE_BY_ONE, ROUNDS, pinsker
 from quoin.notes.claims.relative_entropy import distribution
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, randint, roundings
 from quoin.tensor import one_hot
 
 

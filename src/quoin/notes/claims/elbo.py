@@ -22,7 +22,7 @@ from quoin.models import scale_tril_from_entries
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.latent import random_ppca
 from quoin.notes.claims.random_tensors import normal, uniform, uniform_tensor
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, min, randint, roundings
 from quoin.prob import (
     DiagonalNormal,
     LatentModel,

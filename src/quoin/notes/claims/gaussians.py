@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.prob import MultivariateNormal, condition_normal, normal_density_1d, wick
 from quoin.tensor import inverse
 

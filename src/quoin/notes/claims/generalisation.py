@@ -28,7 +28,7 @@ from quoin.models import (
     polynomial_features,
 )
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import randint, roundings
+from quoin.notes.claims.rounding import max, min, randint, roundings
 from quoin.prob import energy_test
 
 NOISE = 0.3
@@ -246,9 +246,9 @@ def same_distribution_is_not_rejected(generator: torch.Generator) -> Evidence:
         ).exp()  # any distribution will do
         found = energy_test(first, second, num_permutations=199, generator=generator).p_value
         for level in most:
-            rejected[level] += found <= level
+            rejected[level] += not found > level
         moved = first.log() + torch.tensor([3.0, 0.0, 0.0], dtype=torch.float64)
-        unseen += energy_test(moved, second.log(), num_permutations=199, generator=generator).p_value > 0.05
+        unseen += not energy_test(moved, second.log(), num_permutations=199, generator=generator).p_value <= 0.05
     worst = max(rejected[level] / most[level] for level in most) if unseen == 0 else math.inf
     quantity = (
         "rejections of equal distributions at levels 5% and 50% over the most that chance allows; no shift of 3σ unseen"

@@ -13,7 +13,7 @@ from quoin.layers import GCNConv, adjacency_matrix, graph_convolution_definition
 from quoin.models import GCN
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 CASES = 25
 

@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from quoin.data import load
 from quoin.layers import conv_output_size, cross_correlate2d
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, roundings
+from quoin.notes.claims.rounding import gap, max, min, roundings
 
 EDGE = torch.tensor(
     [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]], dtype=torch.float64

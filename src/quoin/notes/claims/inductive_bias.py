@@ -14,7 +14,7 @@ from quoin.metrics import accuracy
 from quoin.models import MLP, init_image_weights, least_squares
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap
+from quoin.notes.claims.rounding import gap, max
 
 LENGTH, SIZE, ROWS, NOISE, REPEATS = 12, 3, 40, 0.5, 400
 OUTPUTS = LENGTH - SIZE + 1

@@ -22,7 +22,7 @@ from quoin.info import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.distances import random_distributions
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, randint, roundings
 from quoin.tensor import logsumexp
 
 ROUNDS, BATCH = 20, 50

@@ -24,7 +24,7 @@ from quoin.info import (
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.distances import random_distributions
 from quoin.notes.claims.random_tensors import uniform, uniform_tensor
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import Density, density_kl_divergence_definition, normal_density_1d, product_density
 
 CASES = 50

@@ -16,7 +16,7 @@ from quoin.metrics import empirical_risk
 from quoin.models import MLP, mlp_definition
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_networks import CASES, inputs_of, linears, random_mlp
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 
 
 @claim(

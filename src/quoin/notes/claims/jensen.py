@@ -15,7 +15,7 @@ from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.convexity import COUNT, MORE, ZERO, convex_functions
 from quoin.notes.claims.distances import random_distributions
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, randint, roundings
 from quoin.optim import hessian_test, is_convex, is_convex_set, jensen_gap, jensen_steps, sublevel_set
 
 
@@ -138,7 +138,7 @@ def second_derivative_of_x_log_x(form: Callable[[Tensor], Tensor], generator: to
 def x_log_x_is_convex(generator: torch.Generator) -> Evidence:
     points = (2 * normal(40, generator=generator)).exp()
     found = hessian_test(lambda x: x * x.log(), points)
-    wrong = int((found.least <= 0).sum()) + (
+    wrong = int((~(found.least > 0)).sum()) + (
         not is_convex(lambda x: x * x.log(), points, generator=generator, num_cases=1000)
     )
     wrong += not is_convex_set(sublevel_set(lambda x: x * x.log(), -0.2), points, generator=generator)

@@ -18,7 +18,7 @@ from quoin.layers import (
 from quoin.models import kernel_ridge, ridge
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_features import CASES, LEVEL, NODES, SOURCE, along_each, pair, standard
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import normal_expectation
 from quoin.tensor import kernel_matrix, matrix_rank, rbf_kernel
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from quoin.autodiff import trace
 from quoin.layers import NadarayaWatson, dot_score_definition, nadaraya_watson, nadaraya_watson_definition, nearest_key
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import KernelDensity, line_quadrature
 from quoin.tensor import (
     BoxcarKernel,

@@ -28,7 +28,7 @@ from quoin.models import (
     relative_frequencies,
 )
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.prob import MarkovChain
 
 CASES = 30

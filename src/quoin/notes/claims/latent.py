@@ -14,7 +14,7 @@ from quoin.losses import elbo_definition
 from quoin.models import PPCA, covariance_definition
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal, uniform, uniform_tensor
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import (
     Exponential,
     ExponentialLatent,

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, min, randint, roundings
 from quoin.prob import (
     exceedance,
     iid_sample,
@@ -197,7 +197,7 @@ def typewriter_is_the_counterexample(form: Callable[[bool, bool], bool], generat
     # Of 1000 samples a fraction of 1/59 falls into an interval; a fraction of 0.06 has probability below 1e-12,
     # over 59 intervals below 1e-10.
     in_probability = float(exceedance(x, zero, 0.5)[-59:].max()) < 0.06
-    almost_surely = float(tail_exceedance(x, zero, 0.5)[-59]) < 1 or int(x[0].sum()) != 58
+    almost_surely = not float(tail_exceedance(x, zero, 0.5)[-59]) >= 1 or int(x[0].sum()) != 58
     holds = form(in_probability, almost_surely)
     shown = (
         ""

@@ -10,7 +10,7 @@ from torch import Tensor
 from quoin.errors import UserError
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.tensor import (
     angle,
     cosine_similarity,

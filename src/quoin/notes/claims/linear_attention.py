@@ -28,7 +28,7 @@ from quoin.layers import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.tensor import matrix_rank
 
 CASES = 20

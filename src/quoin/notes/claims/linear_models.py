@@ -23,7 +23,7 @@ from quoin.models import (
     normal_equations,
 )
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.optim import sgd_step
 
 CASES = 50

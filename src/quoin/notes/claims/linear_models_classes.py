@@ -13,7 +13,7 @@ from quoin.losses import cross_entropy
 from quoin.metrics import accuracy
 from quoin.models import LinearRegression, SoftmaxRegression, least_squares, one_hot_regression, ridge
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.optim import minimize_lbfgs
 from quoin.prob import MulticlassModel
 from quoin.tensor import one_hot

@@ -11,7 +11,7 @@ from quoin.losses import gaussian_nll
 from quoin.models import LinearGaussian, least_squares, linear_regression_definition
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.linear_models import CASES, ROUNDING, ROUNDING_SOURCE, Problem, model_at, random_problem
-from quoin.notes.claims.rounding import gap, roundings
+from quoin.notes.claims.rounding import gap, max, roundings
 
 
 @claim("Z3.13", "under independent noise the likelihood of all targets is the product of the likelihoods of each")

@@ -10,7 +10,7 @@ from quoin.layers import affine_definition
 from quoin.losses import squared_loss
 from quoin.models import LinearFit, best_affine_predictor, conditional_expectation
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 CASES = 50
 ROUNDING = roundings(4096)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quoin.losses import cross_entropy, cross_entropy_definition
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.tensor import logsumexp, one_hot, softargmax, softmax
 
 CASES = 50

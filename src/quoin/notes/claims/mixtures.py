@@ -12,7 +12,7 @@ from quoin.errors import UserError
 from quoin.models import em, em_step, init_mixture
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.prob import (
     ComponentNormals,
     DiagonalNormals,

@@ -31,7 +31,7 @@ from quoin.models import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_networks import CASES, ROUNDING, ROUNDING_SOURCE, inputs_of, linears, random_mlp
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 
 @claim("D1-17", "affine layers without activation collapse into one affine map")

@@ -19,7 +19,7 @@ from quoin.layers import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, randint, roundings
 
 EPS = 1e-5
 CASES = 30
@@ -308,7 +308,7 @@ def key_norms_are_constant(form: Callable[[Tensor], Tensor], generator: torch.Ge
         norms = form(keys).norm(dim=-1) / math.sqrt(d)
         # ‖k‖/√d = √(var/(var + ε)) lies between 1 - ε/var and 1; the least variance of a key therefore bounds them all.
         slack = EPS / float(moments(keys, (-1,)).variance.min()) + ROUNDING
-        off = float((norms - 1).abs().max()) / slack
+        off = excess((norms - 1).abs(), torch.zeros_like(norms)) / slack
         if off > worst:
             worst, message = (
                 off,

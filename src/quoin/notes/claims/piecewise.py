@@ -21,7 +21,7 @@ from quoin.expressivity import (
 )
 from quoin.layers import relu
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 CASES = 40
 ROUNDING = roundings(256)

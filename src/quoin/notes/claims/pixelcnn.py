@@ -12,7 +12,7 @@ from quoin.generate import PixelSampler
 from quoin.info import MakePixelModel, decode_pixels, encode_pixels
 from quoin.models import GatedPixelCNN, PixelCNN, PixelModel, dequantize, pixel_log_prob_definition, quantize
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 CHANNELS = 32  # that ReLUs shut all of them at once, and hide what a pixel sees, has a probability below 1e-9
 SEEN = "exact: a gradient is zero or not"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.limits import between, equal_weights
-from quoin.notes.claims.rounding import roundings
+from quoin.notes.claims.rounding import max, roundings
 from quoin.prob import prokhorov_distance, set_probability_gap, weak_gap
 
 ATOMS = 30  # equally probable values of a limit, at quantiles (i + ½) / 30

@@ -27,7 +27,7 @@ from quoin.layers import (
 from quoin.layers.attention import Attention, ExactAttention, MultiHeadAttention, attention_layer_definition
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 
 PositionMap = Callable[[Tensor, int], Tensor]
 CASES = 30

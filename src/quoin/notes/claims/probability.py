@@ -12,7 +12,7 @@ from torch import distributions as families
 from quoin.errors import UserError
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import uniform
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.prob import (
     ProbabilitySpace,
     RandomVariable,
@@ -68,7 +68,7 @@ def bayes_is_counting(generator: torch.Generator) -> Evidence:
         cause, seen = random_variable(space, 2, generator), random_variable(space, 2, generator)
         prior = distribution_of(cause).probabilities
         for value in seen.values:
-            if float(space.probability(takes(seen, value))) > 0:
+            if not float(space.probability(takes(seen, value))) <= 0:
                 worst = max(worst, _far_from_counting(space, cause, takes(seen, value)))
         try:
             bayes_rule(prior, torch.where(prior > 0, 0.0, 1.0).double())
@@ -156,12 +156,12 @@ def fitted_distributions_are_most_probable(generator: torch.Generator) -> Eviden
             best = log_likelihood(fitted, data)
             for name, factor in ((name, factor) for name in names for factor in (0.98, 0.999, 1.001, 1.02)):
                 moved = {**found, name: (found[name] * factor).clamp(max=1 - 1e-9 if name == "probs" else math.inf)}
-                larger += bool(
-                    log_likelihood(_member(family, moved), data) > best + roundings(256) * best.abs().clamp(min=1)
+                larger += not bool(
+                    log_likelihood(_member(family, moved), data) <= best + roundings(256) * best.abs().clamp(min=1)
                 )
                 tried += 1
             if family is families.Bernoulli:
-                larger += abs(float(fitted.mean) - int(data.sum()) / len(data)) > roundings(4)
+                larger += not abs(float(fitted.mean) - int(data.sum()) / len(data)) <= roundings(4)
     return Evidence("larger likelihoods, and coins not at n_H / n", larger, 0, "exact: a count", tried, "==")
 
 

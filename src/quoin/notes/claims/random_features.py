@@ -24,7 +24,7 @@ from quoin.layers import (
     scaled_dot_product_attention_definition,
 )
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.prob import MultivariateNormal, normal_expectation
 
 CASES = 20

@@ -23,7 +23,7 @@ from quoin.layers import (
 from quoin.layers.recurrent import Cell
 from quoin.models import mlp_definition
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, min, randint, roundings
 
 CASES = 12
 ROUNDED = roundings(2048), "2048 float64 roundings"

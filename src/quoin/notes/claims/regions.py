@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from quoin.expressivity import (
     activation_pattern,
+    affine_layers,
     break_lines,
     folding_net,
     gradient_jump,
@@ -22,7 +23,7 @@ from quoin.expressivity import (
 )
 from quoin.layers import Affine
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 
 CASES = 20
 
@@ -139,6 +140,9 @@ def breakpoints_of_a_shallow_network(generator: torch.Generator) -> Evidence:
         net = random_net([2, randint(1, 8, generator), 1], generator)
         lines = break_lines(regions_in_window(net, (-20.0, -20.0), (20.0, 20.0)))
         worst = max([worst, *(max(abs(line.fraction - 1), line.relative_variation) for line in lines)])
+        units = affine_layers(net)[0]
+        in_window = int((units.bias.abs() < 20 * units.weight.abs().sum(dim=1)).sum())  # w·x = -b for some |x_i| < 20
+        worst = worst if len(lines) == in_window else math.inf
     return Evidence(
         "largest difference in a break line, or change of jump along it",
         worst,

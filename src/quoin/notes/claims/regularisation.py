@@ -14,7 +14,7 @@ from quoin.metrics import accuracy, empirical_risk
 from quoin.models import MLP, relu_interpolant
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.optim import minimize_lbfgs
 
 LEVEL = 6.0

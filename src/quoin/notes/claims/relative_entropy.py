@@ -20,7 +20,7 @@ from quoin.info import (
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.distances import random_distributions
 from quoin.notes.claims.information import BATCH, CASES, FEW, ONE_BY_ONE, ROUNDS, pinsker
-from quoin.notes.claims.rounding import excess, gap, roundings
+from quoin.notes.claims.rounding import excess, gap, max, roundings
 
 
 def distribution(*entries: float) -> Float[Tensor, "n"]:

@@ -20,7 +20,7 @@ from quoin.layers import (
 )
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, randint, roundings
 
 DEPTH, WIDTH = 50, 12
 Block = TypeVar("Block", bound=nn.Module)
@@ -132,8 +132,10 @@ def a_shortcut_is_no_guarantee(form: Callable[[float], float], generator: torch.
             body = nn.Linear(width, width, bias=False, dtype=torch.float64)
             body.weight.data.copy_(matrix)
             whole = jacobian(Residual(body), normal(width, generator=generator))
-            smallest = float(torch.linalg.svdvals(whole)[-1])
-            shortfall = form(abs(scale)) - smallest  # |∂F/∂x| = |scale| for both matrices
+            smallest = torch.linalg.svdvals(whole)[-1]
+            shortfall = excess(
+                torch.full_like(smallest, form(abs(scale))), smallest
+            )  # |∂F/∂x| = |scale| for both matrices
             if shortfall > worst:
                 worst, where = (
                     shortfall,

@@ -1,21 +1,24 @@
-"""The difference of two float64 results, and how far rounding alone may take them."""
+"""The difference of two float64 results, how far rounding alone may take them, and the worst of many."""
 
+import builtins
 import math
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from jaxtyping import Num, Real
 from torch import Tensor
 
-__all__ = ["excess", "gap", "randint", "roundings"]
+__all__ = ["distance", "excess", "gap", "max", "min", "randint", "roundings"]
 
 
 def gap(left: Num[Tensor, "*#batch"], right: Num[Tensor, "*#batch"]) -> float:
     """The largest difference of two results, counted relative to the largest entry where that exceeds one.
 
-    What is not finite is infinitely far from everything: Python's `max` over many cases would let a NaN slip through.
+    What is not finite is infinitely far from everything.
     """
     left, right = left.detach(), right.detach()
-    scale = max(1.0, float(left.abs().max()), float(right.abs().max()))
+    scale = builtins.max(1.0, float(left.abs().max()), float(right.abs().max()))
     difference = float((left - right).abs().max()) / scale
     return difference if math.isfinite(difference) else math.inf
 
@@ -24,6 +27,40 @@ def excess(left: Real[Tensor, "*#batch"], right: Real[Tensor, "*#batch"]) -> flo
     """The largest `left - right`, negative where `left` is below everywhere; a NaN on either side is infinitely far."""
     above = (left - right).detach()
     return math.inf if above.isnan().any() else float(above.max())
+
+
+def distance(found: float, stated: float) -> float:
+    """|found - stated|; NaN is infinitely far from everything."""
+    return math.inf if math.isnan(found) else abs(found - stated)
+
+
+def max(*values: Any, key: Callable[[Any], Any] | None = None) -> Any:
+    """Python's `max`, but NaN where one of the numbers is, as torch.maximum gives.
+
+    Python's own drops a NaN that does not come first, so that a claim would hold of a block that gives NaN.
+
+    >>> max(0.5, float("nan")), max([1, 3, 2])
+    (nan, 3)
+    """
+    return _unless_nan(builtins.max, values, key)
+
+
+def min(*values: Any, key: Callable[[Any], Any] | None = None) -> Any:
+    """Python's `min`, but NaN where one of the numbers is.
+
+    >>> min(0.5, float("nan")), min([1, 3, 2])
+    (nan, 1)
+    """
+    return _unless_nan(builtins.min, values, key)
+
+
+def _unless_nan(choose: Callable[..., Any], values: tuple[Any, ...], key: Callable[[Any], Any] | None) -> Any:
+    found = list(values[0]) if len(values) == 1 and isinstance(values[0], Iterable) else values
+    for each in found:
+        number = each if key is None else key(each)
+        if bool(number != number):
+            return each
+    return choose(found, key=key)
 
 
 def roundings(count: int) -> float:

@@ -11,7 +11,7 @@ from quoin.metrics import density_and_coverage
 from quoin.models import GaussianKDE
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.prob import (
     kl_divergence,
     rbf_mixture_kernel,

@@ -24,7 +24,7 @@ from quoin.models import GaussianDiscriminant
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.gaussians import random_distribution
 from quoin.notes.claims.random_tensors import normal, uniform
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, min, randint, roundings
 from quoin.prob import BinaryModel, CategoricalModel, bayes_rule_definition, binary_decision
 
 CASES = 30
@@ -87,8 +87,8 @@ def decisions_and_hinges(generator: torch.Generator) -> Evidence:
     wrong += int((model.predict(scores) != decisions).sum())
     margins = 3 * normal(500, generator=generator)
     losses = hinge_loss(margins)
-    wrong += sum(abs(float(loss) - max(0.0, 1 - m)) > 1e-15 for loss, m in zip(losses, margins.tolist()))
-    wrong += int((losses < (margins <= 0).double()).sum())  # never below the 0-1 loss
+    wrong += sum(not abs(float(loss) - max(0.0, 1 - m)) <= 1e-15 for loss, m in zip(losses, margins.tolist()))
+    wrong += int((~(losses >= (margins <= 0).double())).sum())  # never below the 0-1 loss
     return Evidence("numbers that are another", wrong, 0, "exact: a count", 4 * 500, "==")
 
 

@@ -33,7 +33,7 @@ from quoin.layers.transformer import ConnectionDefinition
 from quoin.models import GPT, Transformer, TransformerEncoder, TransformerLanguageModel
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import gap, max, randint, roundings
 from quoin.tensor import causal_mask
 
 Map = Callable[[Tensor], Tensor]

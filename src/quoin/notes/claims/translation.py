@@ -22,7 +22,7 @@ from quoin.models import (
     translation_log_prob,
 )
 from quoin.notes.claims.claim import Evidence, claim
-from quoin.notes.claims.rounding import gap, randint, roundings
+from quoin.notes.claims.rounding import distance, gap, max, randint, roundings
 from quoin.tensor import sequence_mask
 
 BOS, EOS = 0, 1  # special tokens of the targets here, BOS and EOS; the words follow
@@ -168,9 +168,10 @@ def _check_mass(form: Callable[[Tensor, int], Tensor], generator: torch.Generato
         words, longest = randint(1, 3, generator), randint(0, 4, generator)
         model = small_model(generator, words, KINDS[case % 3], attends=case % 2 == 0)
         total, rest = mass(form, model, sources(generator), words, longest)
-        if abs(total + rest - 1) > worst:
+        off = distance(total + rest, 1)
+        if off > worst:
             worst, message = (
-                abs(total + rest - 1),
+                off,
                 f"{words} words, up to {longest} of them: {total:.4g}, longer ones {rest:.4g}",
             )
     model = small_model(generator, 2)  # two words of probability 0.35 and the end of 0.3, whatever precedes

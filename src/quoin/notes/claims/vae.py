@@ -13,7 +13,7 @@ from quoin.losses import gaussian_vae_loss, gaussian_vae_loss_definition, vae_lo
 from quoin.models import PPCA, VAE, BinomialDecoder, GaussianDecoder, LearnedGaussianDecoder, VAEDecoder, VAEEncoder
 from quoin.notes.claims.claim import Evidence, claim
 from quoin.notes.claims.random_tensors import normal, uniform, uniform_tensor
-from quoin.notes.claims.rounding import excess, gap, randint, roundings
+from quoin.notes.claims.rounding import excess, gap, max, randint, roundings
 from quoin.prob import DiagonalNormal, kl_divergence, kl_normal, kl_standard_normal
 
 CASES = 20
