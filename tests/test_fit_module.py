@@ -665,6 +665,10 @@ REFUSED = {
     "tags": (lambda: (nn.Linear(4, 3), (X, Y), {"tags": "ab"}), "tags= as a list of words"),
     "device": (lambda: (nn.Linear(4, 3), (X, Y), {"device": "gpu"}), "^device= 'gpu' is not a device"),
     "single examples": (lambda: (nn.Linear(4, 3), Streamed(), {}), "a DataLoader of it"),
+    "rows of unlike length": (
+        lambda: (nn.Linear(4, 3), ([[1.0], [1.0, 2.0]], [0, 1]), {}),
+        "as an array or tensor, got list",
+    ),
     "frame without target": (lambda: (nn.Linear(4, 3), polars.DataFrame({"a": [1]}), {}), "target='...'"),
     "frame with text": (
         lambda: (nn.Linear(1, 3), polars.DataFrame({"a": ["x"], "y": [1]}), {"target": "y"}),

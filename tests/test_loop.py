@@ -106,6 +106,10 @@ def test_totals_are_exact_over_uneven_batches():
         totals.add({"loss": piece.double().sum()}, len(piece))
     assert totals.compute()["loss"] == pytest.approx(math.fsum(values.tolist()) / 1000, rel=1e-13)
     assert MeanMetrics().compute() == {}
+    elsewhere = MeanMetrics()
+    elsewhere.add({"loss": torch.zeros((), device="meta")}, 1)  # as on a GPU, where reading would stall
+    assert not elsewhere.on_host
+    assert elsewhere.sums["loss"].dtype == torch.float64
 
 
 @pytest.mark.parametrize("max_steps", [1, 3, 4, 5, 8, 11, 12])

@@ -1,6 +1,7 @@
 """Whole runs by their recipes: studies and folds, evaluation and prediction afterwards, changed data, reports."""
 
 import csv
+import importlib
 import io
 import json
 import re
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from quoin import runs
 from quoin.cli import main
 from quoin.data import load
 from quoin.errors import UserError
@@ -285,6 +287,22 @@ def test_a_finished_run_says_so_when_resumed_and_its_result_stays(tmp_path, caps
     assert before is not None
     assert after is not None
     assert after["metrics"] == before["metrics"]
+
+
+def test_json_is_not_interleaved_with_progress(tmp_path, capsys, monkeypatch):
+    words = ["train", "linear-regression", "--max-steps", "20", "--num-threads", "1", "--runs", str(tmp_path)]
+    shown = []
+
+    def watched(function):
+        return lambda *given, **named: shown.append(named["show_progress"]) or function(*given, **named)
+
+    places = {"fit_recipe": runs, "resume_run": importlib.import_module("quoin.runs.fit")}
+    for name, place in places.items():
+        monkeypatch.setattr(place, name, watched(getattr(place, name)))
+    for number, json_or_not in enumerate(([], ["--json"]), 1):
+        assert main([*words, *json_or_not]) == 0
+        assert main(["resume", str(tmp_path / f"linear-regression-{number}"), *json_or_not]) == 0
+    assert shown == [True, True, False, False]
 
 
 def test_a_study_that_misses_says_how_many_runs_kept_the_target(tmp_path, capsys):

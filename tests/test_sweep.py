@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from commands import contents, refused, tried
+from quoin.cli import main
 from quoin.cli.sweep_syntax import _read
 from quoin.runs.sweep_space import SweepChoices, SweepRange, grid, grid_size, space_from_json, space_to_json
 from quoin.runs.sweep_storage import TrialStorage
@@ -119,6 +120,14 @@ def test_mean_and_std_are_those_of_the_sample():
 def test_a_wrong_word_is_one_line_and_leaves_nothing(words, told, tmp_path):
     assert told in refused("sweep", "mlp", *words, "--runs", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_recipe_the_default_is_swept(monkeypatch):
+    asked = []
+    monkeypatch.setattr("quoin.cli.sweep_command.sweep", lambda parsed: asked.append(parsed.recipe) or 0)
+    assert main(["sweep", "--lr", "0.1,0.2"]) == 0
+    assert main(["sweep", "svm", "--lr", "0.1,0.2"]) == 0
+    assert asked == ["mlp", "svm"]
 
 
 def test_a_missing_optuna_is_one_line_with_the_pip_line(monkeypatch, tmp_path):
