@@ -79,6 +79,16 @@ def test_a_drawn_curve_is_certified(eps, known):
     assert np.abs(np.interp(x, knots, g(torch.tensor(knots))) - y.numpy()).max() <= eps
 
 
+@pytest.mark.parametrize("eps", [0.5, 0.2])
+def test_the_third_term_as_printed_is_off_by_the_rise_of_the_steepest_piece(eps):
+    """|L(t_l) - L(x)| counted from the other end: at an end it is 0 for one and the whole rise for the other."""
+    heights = [random.Random(i).random() for i in range(8)]
+    points = [[(j + 0.5) / 8, height] for j, height in enumerate(heights)]
+    units, _, off = numbers(draw_a_curve, curve=points, eps=eps, known="its slope", printed=True)
+    rises = np.abs(np.diff(DrawnCurve(heights)(torch.linspace(0, 1, int(units) + 1, dtype=torch.float64))))
+    assert 0.9 * rises.max() <= off <= rises.max() * (1 + 1e-9)
+
+
 def test_half_the_epsilon_is_twice_the_units():
     units, first = numbers(draw_a_curve, eps=0.1)
     assert 1.9 <= units / first <= 2.1

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from quoin.lab.parts import exhibits_of
+from quoin.lab.parts import exhibits_of, latent_pictures
 from quoin.lab.parts.elbo_forms import decoder_losses, gradient_cloud, gradient_forms
 from quoin.lab.parts.em_states import COVARIANCE, MEANS, em_states
 from quoin.lab.parts.latent_pictures import mixed_role
@@ -22,8 +22,8 @@ def numbers(slug, **state):
     return [number.value for number in EXHIBITS[slug].view(state).numbers]
 
 
-def plain_em(points, num_steps):
-    """EM with scipy's densities, without a floor."""
+def shares_of_em(points, num_steps):
+    """Of every point among the components, and ln p of a point, after EM with scipy's densities, without a floor."""
     x, k = np.array(points), len(MEANS)
     weights, means, covariances = np.full(k, 1 / k), np.array(MEANS), [COVARIANCE * np.eye(2)] * k
     for _ in range(num_steps):
@@ -33,7 +33,7 @@ def plain_em(points, num_steps):
         weights, means = totals / len(x), shares @ x / totals[:, None]
         covariances = [(share[:, None] * (x - m)).T @ (x - m) / share.sum() for share, m in zip(shares, means)]
     dense = [w * stats.multivariate_normal(m, c).pdf(x) for w, m, c in zip(weights, means, covariances)]
-    return float(np.log(np.sum(dense, axis=0)).mean())
+    return np.stack(dense) / np.sum(dense, axis=0), float(np.log(np.sum(dense, axis=0)).mean())
 
 
 CLOUDS = [[tuple(row) for row in np.random.default_rng(seed).uniform(-2, 2, (24, 2)).tolist()] for seed in range(3)]
@@ -45,7 +45,16 @@ CLOUDS = [[tuple(row) for row in np.random.default_rng(seed).uniform(-2, 2, (24,
 )
 def test_likelihood_is_that_of_plain_em(points, step):
     found = numbers("whose-point", points=[list(point) for point in points], step=step, floor=False)[0]
-    assert found == pytest.approx(plain_em(points, step // 2), rel=1e-5)
+    assert found == pytest.approx(shares_of_em(points, step // 2)[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 7])
+def test_points_are_mixed_as_the_last_e_step_shared_them_out(step, monkeypatch):
+    """The first half of each step shares out by the ellipses that stand, the second moves these alone."""
+    seen = []
+    monkeypatch.setattr(latent_pictures, "mixed_role", lambda shares: seen.append(shares) or mixed_role(shares))
+    EXHIBITS["whose-point"].view({"points": [list(point) for point in CLOUDS[0]], "step": step, "floor": False})
+    np.testing.assert_allclose(np.array(seen).T, shares_of_em(CLOUDS[0], (step - 1) // 2)[0], atol=1e-5)
 
 
 def test_the_likelihood_never_falls_and_without_a_floor_has_no_end():

@@ -39,7 +39,10 @@ def cross_entropy(
 
 def check_classes(outputs: Float[Tensor, "batch classes ..."], targets: Int[Tensor, "..."]) -> None:
     """Raise an error where a class has no output; -100 marks what the loss leaves out."""
-    least, greatest = int(targets[targets != -100].min()), int(targets.max())
+    counted = targets[targets != -100]
+    if not counted.numel():
+        return
+    least, greatest = int(counted.min()), int(counted.max())
     if least < 0 or greatest >= outputs.shape[1]:
         raise UserError(
             f"expected classes from 0 to {outputs.shape[1] - 1}, as the model has {outputs.shape[1]} outputs, got "
