@@ -25,6 +25,7 @@ import quoin
 from commands import stopping, tried, without_progress
 from quoin.cli import train_all
 from quoin.cli.commands import COMMANDS
+from quoin.cli.flags import Parser
 from quoin.train import NonFiniteLossError, Trainer
 
 QUICK = ["--max-steps", "6", "--checkpoint-every", "3", "--num-threads", "1"]
@@ -422,6 +423,17 @@ def test_doctor(monkeypatch, here):
     code, out, err = tried("doctor", "--json")
     assert (code, err) == (1, "")
     assert {each["what"]: each["ok"] for each in json.loads(out)}["device"] is False
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_argument_says_what_it_is(command):
+    what, add_words = COMMANDS[command]
+    parser = Parser(f"quoin {command}", "")
+    add_words(parser, [])
+    silent = [each.dest for each in parser._actions if not (each.help or "").strip()]
+    assert silent == []
+    if not parser.description:  # it has none of its own
+        assert f"\n\n{what[0].upper()}{what[1:]}." in ran(command, "--help")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -228,6 +228,7 @@ def test_every_exhibit_has_its_cell(name):
     calls = [each for cell in cells for each in ast.walk(cell) if isinstance(each, ast.Call)]
     played = [ast.unparse(each.args[0]) for each in calls if ast.unparse(each.func) == "play"]
     assert played == [each.show.__name__ for each in exhibits_of(name)]
+    assert [ast.unparse(each) for each in calls if ast.unparse(each.func) == "head"] == [f"head({name!r})"]
 
 
 @pytest.mark.parametrize("name", BUILT)
