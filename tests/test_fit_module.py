@@ -689,6 +689,14 @@ REFUSED = {
 }
 
 
+def test_an_event_shows_the_model_that_trains(tmp_path):
+    model, seen = make_model(), []
+    fit(model, make_data(), tmp_path, callbacks=[lambda event: seen.append(event.model)])
+    assert len(seen) >= EPOCHS
+    for each in seen:
+        assert [id(weight) for weight in each.parameters()] == [id(weight) for weight in model.parameters()]
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_fit_is_told_in_one_line_before_a_folder_is_made(case, tmp_path):
     make, told = REFUSED[case]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from quoin.errors import UserError
 from quoin.lab.expressivity import LINE, draw_a_curve, fold, hinges, polynomials_stick, your_curve
 from quoin.lab.parts import exhibit_of
 from quoin.lab.parts.drawn_curve import DrawnCurve, own_curve
@@ -87,6 +88,12 @@ def test_the_third_term_as_printed_is_off_by_the_rise_of_the_steepest_piece(eps)
     units, _, off = numbers(draw_a_curve, curve=points, eps=eps, known="its slope", printed=True)
     rises = np.abs(np.diff(DrawnCurve(heights)(torch.linspace(0, 1, int(units) + 1, dtype=torch.float64))))
     assert 0.9 * rises.max() <= off <= rises.max() * (1 + 1e-9)
+
+
+def test_a_jump_of_the_readers_curve_is_refused_with_the_way_out():
+    table = base64.b64encode(b"x,y\n0,0\n0.5,0\n0.5000001,1\n1,1\n").decode()
+    with pytest.raises(UserError, match="expected a curve without jumps, got a slope too steep for this ε; enlarge"):
+        numbers(your_curve, table=table, eps=0.01)
 
 
 def test_half_the_epsilon_is_twice_the_units():

@@ -181,7 +181,11 @@ def test_a_chain_that_only_goes_up_is_told_at_once():
         (lambda: ViT((1, 8, 8), 10, patch_size=2)(torch.zeros(5, 3, 8, 8)), "expected"),
         (
             lambda: load_labeled_corpus(Pairs("here", tuple("abcdefghijk"), ("one",) * 11)),
-            "2 to 1000 different classes",
+            "2 to 1000 different classes, got 1 in 'here', 'one'; add texts of another class",
+        ),
+        (
+            lambda: load_labeled_corpus(Pairs("here", tuple(map(str, range(1001))), tuple(map(str, range(1001))))),
+            "got 1001 in 'here'; name the column of the classes with --target",
         ),
         (lambda: load_labeled_corpus(Pairs("here", ("a", "b"), ("one", "two"))), "10 different sources"),
         (
