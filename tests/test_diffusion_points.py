@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from quoin.errors import UserError
 from quoin.generate import DiffusionSampler
 from quoin.prob import EpsilonPrediction, cosine_beta_schedule
 from quoin.recipes.diffusion_2d import Options
@@ -68,12 +69,14 @@ def test_a_point_beyond_those_of_training_pays_for_the_network_not_for_the_bound
 
 
 @pytest.mark.parametrize("recipe", ["diffusion-2d", "diffusion-digits"])
-def test_of_few_timesteps_all_are_taken_and_of_many_as_many_as_asked(recipe):
+def test_of_few_timesteps_all_are_taken_unless_more_were_asked_for(recipe):
     found = find_recipe(recipe)
     default = found.options()
     for timesteps, steps in ((2, 2), (5, 5), (default.num_steps + 1, default.num_steps)):
         options = found.options(num_timesteps=timesteps)
         assert found.build(options, DeviceContext()).model.num_steps == steps
+    with pytest.raises(UserError, match="expected 1 to 5 steps"):
+        found.build(found.options(num_timesteps=5, num_steps=6), DeviceContext())
 
 
 @pytest.mark.deep

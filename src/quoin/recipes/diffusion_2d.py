@@ -23,14 +23,14 @@ class Options(PointOptions):
     beta_schedule: Literal["linear", "cosine", "sigmoid"] = option("linear", "noise schedule")
     prediction_type: Literal["epsilon", "sample", "v_prediction"] = option("epsilon", "what the network predicts")
     epochs: int = default(400, "passes over the points")
-    num_steps: int = option(100, "sampling steps (DDIM); at most all --num-timesteps", at_least=1, at_most=10**5)
+    num_steps: int = option(100, "sampling steps (DDIM), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
 def model(options: Options, data_info: "data.PointInfo") -> "generate.DiffusionSampler":
     """An untrained network, with a noise schedule, and a scale and bounds that are fitted to the data."""
     import torch
 
-    from quoin.tasks.diffusion_process import make_noise_process
+    from quoin.tasks.diffusion_process import make_noise_process, sampling_steps
 
     schedule, asked = make_noise_process(options)
     generator, d = data.keyed_generator("weights", options.seed), data_info.num_features
@@ -49,7 +49,7 @@ def model(options: Options, data_info: "data.PointInfo") -> "generate.DiffusionS
         loc=torch.zeros(d),
         scale=torch.ones(d),
         bounds=(-1.0, 1.0),
-        num_steps=min(options.num_steps, options.num_timesteps),
+        num_steps=sampling_steps(options),
     )
 
 

@@ -38,14 +38,14 @@ class Options(GenerativeOptions):
     guidance_scale: float = option(
         1.5, "guidance scale: 1 samples the conditional model, more sharpens the class", at_least=0.0, at_most=1e6
     )
-    num_steps: int = option(10, "sampling steps (DPM-Solver-2); at most all --num-timesteps", at_least=1, at_most=10**5)
+    num_steps: int = option(10, "sampling steps (DPM-Solver-2), at most --num-timesteps", at_least=1, at_most=10**5)
 
 
 def model(options: Options, data_info: "data.ImageInfo") -> "generate.GuidedDiffusionSampler":
     """An untrained U-Net with its noise schedule; images in [0, 1] are 2x - 1 to it."""
     import torch
 
-    from quoin.tasks.diffusion_process import make_noise_process
+    from quoin.tasks.diffusion_process import make_noise_process, sampling_steps
 
     schedule, asked = make_noise_process(options)
     network = models.UNet(
@@ -66,7 +66,7 @@ def model(options: Options, data_info: "data.ImageInfo") -> "generate.GuidedDiff
         loc=half,
         scale=half.clone(),
         bounds=(-1.0, 1.0),
-        num_steps=min(options.num_steps, options.num_timesteps),
+        num_steps=sampling_steps(options),
         sampler=generate.sample_dpm_solver_2,
         guidance_scale=options.guidance_scale,
     )

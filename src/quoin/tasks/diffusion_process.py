@@ -14,7 +14,7 @@ from quoin.prob import (
     sigmoid_beta_schedule,
 )
 
-__all__ = ["make_noise_process"]
+__all__ = ["make_noise_process", "sampling_steps"]
 
 SCHEDULES: dict[str, Callable[[int], NoiseSchedule]] = {
     "linear": linear_beta_schedule,
@@ -31,3 +31,9 @@ PREDICTION_TYPES: dict[str, Callable[[], PredictionType]] = {
 def make_noise_process(options: Any) -> tuple[NoiseSchedule, PredictionType]:
     """The schedule of --beta-schedule with --num-timesteps steps, and the parametrisation of --prediction-type."""
     return SCHEDULES[options.beta_schedule](options.num_timesteps), PREDICTION_TYPES[options.prediction_type]()
+
+
+def sampling_steps(options: Any) -> int:
+    """The steps that were asked for; where none were, the usual number or, of fewer timesteps, all."""
+    usual = type(options).num_steps
+    return min(usual, options.num_timesteps) if options.num_steps == usual else options.num_steps
