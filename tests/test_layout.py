@@ -159,8 +159,14 @@ def test_long_steps_are_measured_on_fewer_rows_and_not_for_long(monkeypatch):
     monkeypatch.setattr(layout.time, "perf_counter", lambda: now)
     monkeypatch.setattr(layout, "FIRST_ROWS", 2)
     assert faster_memory_format(learner(epochs=1000)) == "contiguous"
-    assert set(calls) == {2}
-    assert len(calls) == 2 + 2 + 4  # set up and planned, warmed up, and two rounds until half a second is over
+    assert calls == [2, 2] + [7] * (2 + 6)  # set up and planned, warmed up, three rounds until three seconds are over
+
+
+def test_a_batch_is_measured_whole_where_the_run_is_worth_it(monkeypatch):
+    calls = []
+    monkeypatch.setattr(layout, "_seconds", lambda task, rows: calls.append(rows) or rows / 100)
+    faster_memory_format(learner(epochs=1000))
+    assert set(calls[2:]) == {BATCH}
 
 
 @pytest.mark.parametrize(("epochs", "max_steps"), [(1, 0), (10**6, 3)])
