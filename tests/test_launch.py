@@ -11,6 +11,8 @@ import pytest
 from quoin.runs import launch
 from quoin.runs.launch import _last_lines, _Process, _read, _say_how_it_ended, _wait
 
+FOREVER, TOO_LONG = 10**9, 200_000  # looks
+
 
 class Pretended:
     """Ends with `code` after so many looks; by a signal it ends at once, unless it `ignores` that one."""
@@ -23,6 +25,7 @@ class Pretended:
     def poll(self):
         if self.returncode is None:
             self.looks -= 1
+            assert self.looks > FOREVER - TOO_LONG or self.looks < TOO_LONG, "nobody ended it"
             self.returncode = self.code if self.looks < 0 else None
         return self.returncode
 
@@ -43,9 +46,6 @@ def without_pauses(monkeypatch):
 
 def started(*processes):
     return [_Process(rank, each, None) for rank, each in enumerate(processes)]
-
-
-FOREVER = 10**9
 
 
 def test_all_that_end_well_have_no_cause():
